@@ -1,0 +1,83 @@
+# The front door. `make demo` and `make test` set up everything they need on a fresh machine.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(VENV)/tools/bin/uv
+KERNEL := $(VENV)/.kernel
+CRATES := Cargo.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
+PACKAGES := src/penstock
+
+# Long runs: `make campaign SEED=7 FUZZ_SECONDS=300`
+SEED ?= 1
+FUZZ_SECONDS ?= 300
+ROUNDS ?= 5
+
+.PHONY: help need build demo serve test test-rust test-python check bench campaign clean
+
+help:
+	@grep -E '^## ' Makefile | sed 's/^## //'
+
+need:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "penstock needs Python 3.11 or later (looked for: $(PYTHON)); set PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "penstock needs Python's venv module (Debian and Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "penstock needs Rust 1.85 or later (cargo was not found on PATH): see rustup.rs" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "penstock needs a C linker for Rust (cc was not found on PATH)" >&2; exit 1; }
+
+# uv comes from PATH if it is there, from PyPI otherwise; it lives beside the environment it makes.
+$(UV): | need
+	@mkdir -p $(VENV)/tools/bin
+	@if command -v uv >/dev/null; then ln -sf "$$(command -v uv)" $(UV); \
+	else $(PYTHON) -m venv $(VENV)/tools/uv && $(VENV)/tools/uv/bin/pip install --quiet uv && ln -sf ../uv/bin/uv $(UV); fi
+
+$(VENV)/.packages: pyproject.toml | $(UV)
+	@test -x $(BIN)/python || $(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+	@$(UV) pip install --quiet --python $(BIN)/python maturin --group dev
+	@touch $@
+
+$(KERNEL): $(VENV)/.packages $(CRATES)
+	@echo "building the kernel and installing penstock into $(VENV) ..."
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH="$(CURDIR)/$(VENV)/tools/bin:$$PATH" $(BIN)/maturin develop --release --quiet --uv
+	@touch $@
+
+## make demo      start a server, publish, subscribe, request, and show what happened
+demo: build
+	@$(BIN)/penstock demo
+
+## make test      every test that must pass (under 10 minutes)
+test: test-rust test-python
+
+test-rust: need
+	cargo test --workspace --quiet
+
+test-python: build
+	$(BIN)/python -m pytest
+
+## make build     the environment in .venv, with .venv/bin/penstock
+build: $(KERNEL)
+
+## make serve     a server on port 4222 (ARGS="-p 4333 -m 8222" for flags)
+serve: build
+	@exec $(BIN)/penstock serve $(ARGS)
+
+## make check     ruff, mypy, clippy, import contracts, tidy
+check: build
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/python -m pytest tests/test_tidy.py
+
+## make bench     side by side with nats-server (ROUNDS=5)
+bench: build
+	$(BIN)/python -m benchmarks --rounds $(ROUNDS)
+
+## make campaign  the long runs (SEED=1 FUZZ_SECONDS=300)
+campaign: build
+	FUZZ_SECONDS=$(FUZZ_SECONDS) SEED=$(SEED) cargo test --release -p penstock-wire --test fuzz -- --ignored --nocapture
+
+clean:
+	rm -rf $(VENV) target

@@ -1,0 +1,1 @@
+"""penstock: a JetStream-compatible message server in Python with a small Rust kernel."""

@@ -1,0 +1,1 @@
+"""Options: the NATS configuration language, its schema, and their defaults."""

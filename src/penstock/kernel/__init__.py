@@ -1,0 +1,1 @@
+"""The one door to the Rust kernel, with its typed stub."""

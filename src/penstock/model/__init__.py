@@ -1,0 +1,1 @@
+"""Shared vocabulary: limits, errors, versions."""

@@ -1,0 +1,1 @@
+"""Subject to who: accounts, their subscriptions and the server's own services."""

@@ -1,0 +1,1 @@
+"""The only package with sockets, files, tasks and a clock."""

@@ -1,0 +1,1 @@
+"""Bytes and frames: what one client connection may say and what it is told."""
