@@ -22,7 +22,7 @@ help:
 need:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "penstock needs Python 3.11 or later (looked for: $(PYTHON)); set PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "penstock needs Python's venv module (Debian and Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
-	@command -v cargo >/dev/null || { echo "penstock needs Rust 1.85 or later (cargo was not found on PATH): see rustup.rs" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "penstock needs Rust 1.88 or later (cargo was not found on PATH): see rustup.rs" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "penstock needs a C linker for Rust (cc was not found on PATH)" >&2; exit 1; }
 
 # uv comes from PATH if it is there, from PyPI otherwise; it lives beside the environment it makes.

@@ -1,1 +1,17 @@
-//! The binding.
+//! The one door between Python and the kernel. It translates and decides nothing: only integers,
+//! ranges and whole buffers cross here, and everything it exports is described in
+//! `src/penstock/kernel/_native.pyi`.
+
+mod hub;
+mod subjects;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<hub::Hub>()?;
+    module.add_class::<subjects::SubjectIndex>()?;
+    module.add_function(wrap_pyfunction!(subjects::is_valid_pattern, module)?)?;
+    module.add_function(wrap_pyfunction!(subjects::is_valid_literal, module)?)?;
+    Ok(())
+}

@@ -1,1 +1,24 @@
-//! penstock-turn.
+//! The turn: everything that arrived on all connections becomes one vector, the vector goes
+//! through in groups, and what each destination gets is gathered for one write.
+//!
+//! Strategy: the hub is pure. It owns connections, subscriptions, the vector and the outputs, but
+//! no socket and no clock: bytes come in through `receive`, time comes in as a number, and output
+//! leaves through whatever can be written to. The socket driver and the tests use the same doors.
+#![forbid(unsafe_code)]
+
+mod connection;
+mod fanout;
+mod groups;
+mod hub;
+mod intake;
+mod output;
+mod subscription;
+mod vector;
+
+pub use connection::{ConnectionId, Ending, Switches, Traffic};
+pub use groups::{Group, Run};
+pub use hub::{Bounds, Hub};
+pub use intake::{Received, Source};
+pub use output::Flushed;
+pub use subscription::Interest;
+pub use vector::Entry;

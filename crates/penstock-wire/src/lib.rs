@@ -1,1 +1,17 @@
-//! penstock-wire.
+//! The NATS client protocol as bytes: a decoder without I/O and without state, and the few
+//! renderings that happen once for each delivered message.
+//!
+//! Strategy: `decode` looks at the front of a buffer and says one of three things: here is a
+//! frame, I need more bytes, or this can never become a frame. It keeps nothing between calls,
+//! so the same code serves server, tests and simulator. Every size and digit of the wire passes
+//! through `number`, every bound through `Limits`. What a frame *means* is decided in Python.
+#![forbid(unsafe_code)]
+
+mod decode;
+mod encode;
+mod frame;
+pub mod number;
+
+pub use decode::{Limits, Step, decode};
+pub use encode::{Message, push_number, render};
+pub use frame::{Fault, Frame, Span, Verb};

@@ -29,6 +29,44 @@ class Authorization(msgspec.Struct, frozen=True, kw_only=True):
         return self.token is not None or bool(self.users)
 
 
+class JetStreamLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """`jetstream.limits`: None is the server's own default."""
+
+    max_ack_pending: int | None = None
+    max_ha_assets: int | None = None
+    max_request_batch: int | None = None
+    duplicate_window_ns: int | None = None
+    batch_max_inflight_per_stream: int | None = None
+    batch_max_inflight_total: int | None = None
+    batch_max_msgs: int | None = None
+    batch_timeout_ns: int | None = None
+
+
+class JetStreamSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The `jetstream` block, checked today and served from the next release on.
+
+    None is the server's own default; sizes are bytes, and -1 leaves a size to the server.
+    """
+
+    domain: str | None = None
+    strict: bool = True
+    sync_interval_ns: int | None = None  # None: always, synced before the acknowledgement
+    max_memory: int | None = None
+    max_file: int | None = None
+    unique_tag: str | None = None
+    extension_hint: str | None = None
+    max_outstanding_catchup: int | None = None
+    max_buffered_size: int | None = None
+    max_buffered_msgs: int | None = None
+    request_queue_limit: int | None = None
+    info_queue_limit: int | None = None
+    meta_compact: int | None = None
+    meta_compact_size: int | None = None
+    meta_compact_sync: bool = False
+    max_concurrent_io: int | None = None
+    limits: JetStreamLimits = JetStreamLimits()
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The whole configuration of a server, after defaults, file and flags were merged."""
 
@@ -59,6 +97,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     # JetStream, served from the next release on: the flags are accepted from the first day.
     jetstream: bool = False
     store_dir: Path | None = None
+    jetstream_settings: JetStreamSettings = JetStreamSettings()
     # Logging and files for tools.
     debug: bool = False
     trace: bool = False

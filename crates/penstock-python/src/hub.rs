@@ -1,0 +1,319 @@
+//! The hub and its socket driver as one Python object.
+
+use penstock_sockets::{Again, Driver};
+use penstock_turn::{Bounds, ConnectionId, Received, Run, Source, Switches};
+use penstock_wire::{Limits, Message};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::io;
+
+type Runs = Vec<(u32, usize, usize)>;
+type FrameColumns<'py> = (
+    u8,
+    u64,
+    u32,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    u32,
+);
+type InterestRow<'py> = (
+    Bound<'py, PyBytes>,
+    Option<Bound<'py, PyBytes>>,
+    Bound<'py, PyBytes>,
+    u64,
+    u64,
+);
+
+#[pyclass]
+pub struct Hub {
+    hub: penstock_turn::Hub,
+    driver: Driver,
+}
+
+struct Slice<'a>(&'a [u8]);
+
+impl Source for Slice<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.0.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let count = self.0.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.0[..count]);
+        self.0 = &self.0[count..];
+        Ok(count)
+    }
+}
+
+#[pymethods]
+impl Hub {
+    #[new]
+    #[pyo3(signature = (*, control_line_bytes_max, payload_bytes_max, pending_bytes_max, crowded_bytes, read_bytes_max, turn_bytes_max, seed))]
+    fn new(
+        control_line_bytes_max: usize,
+        payload_bytes_max: usize,
+        pending_bytes_max: usize,
+        crowded_bytes: usize,
+        read_bytes_max: usize,
+        turn_bytes_max: usize,
+        seed: u64,
+    ) -> PyResult<Hub> {
+        let bounds = Bounds {
+            wire: Limits {
+                control_line_bytes_max,
+                payload_bytes_max,
+            },
+            pending_bytes_max,
+            crowded_bytes,
+            read_bytes_max,
+            turn_bytes_max,
+        };
+        Ok(Hub {
+            hub: penstock_turn::Hub::new(bounds, seed),
+            driver: Driver::new()?,
+        })
+    }
+
+    fn fileno(&self) -> i32 {
+        self.driver.descriptor()
+    }
+
+    fn add_account(&mut self) -> u32 {
+        self.hub.add_account()
+    }
+
+    fn open(&mut self, account: u32) -> u64 {
+        let switches = Switches {
+            account,
+            bulk: false,
+            echo: true,
+            headers: false,
+            no_responders: false,
+        };
+        self.hub.open(switches).0
+    }
+
+    fn attach(&mut self, id: u64, descriptor: i32) -> PyResult<()> {
+        Ok(self.driver.add(descriptor, ConnectionId(id).slot())?)
+    }
+
+    fn switch(
+        &mut self,
+        id: u64,
+        account: u32,
+        bulk: bool,
+        echo: bool,
+        headers: bool,
+        no_responders: bool,
+    ) {
+        let switches = Switches {
+            account,
+            bulk,
+            echo,
+            headers,
+            no_responders,
+        };
+        self.hub.switch(ConnectionId(id), switches);
+    }
+
+    fn close(&mut self, id: u64) -> bool {
+        let id = ConnectionId(id);
+        if self.hub.traffic(id).is_none() {
+            return false;
+        }
+        self.driver.close(&mut self.hub, id.slot());
+        self.hub.close(id)
+    }
+
+    /// Starts a turn and reads the sockets. -1: the next turn is due when the descriptor is
+    /// readable; otherwise after so many nanoseconds.
+    fn turn(&mut self, now_ns: u64) -> PyResult<i64> {
+        Ok(match self.driver.turn(&mut self.hub, now_ns)? {
+            Again::WhenReady => -1,
+            Again::After(pause_ns) => i64::try_from(pause_ns).unwrap_or(i64::MAX),
+        })
+    }
+
+    /// Starts a turn without reading sockets.
+    fn begin(&mut self, now_ns: u64) {
+        self.hub.begin_turn(now_ns);
+    }
+
+    /// Bytes of one connection that come from elsewhere than a socket of the kernel; once for
+    /// each connection in a turn. Returns how many were taken.
+    fn feed(&mut self, id: u64, data: &[u8]) -> usize {
+        let slot = ConnectionId(id).slot();
+        if self.hub.traffic(ConnectionId(id)).is_none() || !self.hub.may_read(slot) {
+            return 0;
+        }
+        let mut source = Slice(data);
+        let _: Received = self.hub.receive(slot, &mut source);
+        data.len() - source.0.len()
+    }
+
+    /// Everything that waits for a connection that is not a socket of the kernel.
+    fn take<'py>(&mut self, py: Python<'py>, id: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = Vec::new();
+        if self.hub.traffic(ConnectionId(id)).is_some() {
+            self.hub.flush(ConnectionId(id).slot(), &mut bytes)?;
+        }
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn next_group(&mut self, start: usize) -> Option<(bool, usize, usize, Runs)> {
+        let group = self.hub.next_group(start)?;
+        Some((group.bulk, group.start, group.end, columns(&group.runs)))
+    }
+
+    /// Finds the routes of a stretch of publishes that Python looked at.
+    fn runs(&mut self, start: usize, end: usize) -> Runs {
+        columns(&self.hub.runs(start, end))
+    }
+
+    fn picked(&self, position: usize) -> Option<usize> {
+        self.hub.picked(position)
+    }
+
+    fn frame<'py>(&self, py: Python<'py>, index: usize) -> Option<FrameColumns<'py>> {
+        if self.hub.is_passed_over(index) {
+            return None;
+        }
+        let (entry, bytes) = self.hub.entry(index)?;
+        let frame = &entry.frame;
+        Some((
+            frame.verb as u8,
+            self.hub.sender(index)?.0,
+            frame.header_bytes,
+            PyBytes::new(py, frame.subject.of(bytes)),
+            PyBytes::new(py, frame.reply.of(bytes)),
+            PyBytes::new(py, frame.payload.of(bytes)),
+            frame.number,
+        ))
+    }
+
+    /// Delivers a stretch of the vector; the index of an unanswered request, or -1.
+    fn fan_out(&mut self, start: usize, end: usize) -> i64 {
+        self.hub
+            .fan_out(start, end)
+            .and_then(|index| i64::try_from(index).ok())
+            .unwrap_or(-1)
+    }
+
+    fn hold_after(&mut self, index: usize) {
+        self.hub.hold_after(index);
+    }
+
+    fn release(&mut self, id: u64) -> bool {
+        let released = self.hub.release(ConnectionId(id));
+        if released {
+            self.driver.requeue(ConnectionId(id).slot());
+        }
+        released
+    }
+
+    fn send(&mut self, id: u64, data: &[u8]) {
+        self.hub.send(ConnectionId(id), data);
+    }
+
+    /// Writes all outputs, then tells which connections the kernel has given up.
+    fn flush(&mut self) -> Vec<(u64, u8)> {
+        self.driver.flush(&mut self.hub);
+        self.hub
+            .take_ended()
+            .into_iter()
+            .map(|(id, ending)| (id.0, ending as u8))
+            .collect()
+    }
+
+    fn give_up_overdue(&mut self, now_ns: u64, deadline_ns: u64) {
+        self.hub.give_up_overdue(now_ns, deadline_ns);
+    }
+
+    #[pyo3(signature = (id, pattern, queue, sid))]
+    fn subscribe(&mut self, id: u64, pattern: &[u8], queue: Option<&[u8]>, sid: &[u8]) -> bool {
+        self.hub.subscribe(ConnectionId(id), pattern, queue, sid)
+    }
+
+    fn unsubscribe(&mut self, id: u64, sid: &[u8], delivered_max: u64) -> bool {
+        self.hub.unsubscribe(ConnectionId(id), sid, delivered_max)
+    }
+
+    fn own_sids<'py>(
+        &mut self,
+        py: Python<'py>,
+        id: u64,
+        subject: &[u8],
+    ) -> Vec<Bound<'py, PyBytes>> {
+        let sids = self.hub.own_sids(ConnectionId(id), subject);
+        sids.iter().map(|sid| PyBytes::new(py, sid)).collect()
+    }
+
+    fn add_target(&mut self, account: u32, pattern: &[u8], target: u32) -> bool {
+        self.hub.add_target(account, pattern, target)
+    }
+
+    fn remove_target(&mut self, account: u32, pattern: &[u8], target: u32) -> bool {
+        self.hub.remove_target(account, pattern, target)
+    }
+
+    /// A message from the server itself; true if somebody listens.
+    fn publish(
+        &mut self,
+        account: u32,
+        subject: &[u8],
+        reply: &[u8],
+        headers: &[u8],
+        payload: &[u8],
+    ) -> bool {
+        let body = [headers, payload, b"\r\n"].concat();
+        let message = Message {
+            subject,
+            reply,
+            header_bytes: headers.len(),
+            body: &body,
+        };
+        self.hub.publish(account, &message)
+    }
+
+    /// Messages in, bytes in, messages out, bytes out, last activity, bytes waiting,
+    /// subscriptions; none for a connection that is no more.
+    fn traffic(&self, id: u64) -> Option<(u64, u64, u64, u64, u64, usize, usize)> {
+        let (traffic, pending, subscriptions) = self.hub.traffic(ConnectionId(id))?;
+        Some((
+            traffic.messages_in,
+            traffic.bytes_in,
+            traffic.messages_out,
+            traffic.bytes_out,
+            traffic.last_activity_ns,
+            pending,
+            subscriptions,
+        ))
+    }
+
+    fn interests<'py>(&self, py: Python<'py>, id: u64) -> Vec<InterestRow<'py>> {
+        let bytes = |data: &[u8]| PyBytes::new(py, data);
+        self.hub
+            .interests(ConnectionId(id))
+            .iter()
+            .map(|interest| {
+                (
+                    bytes(interest.pattern),
+                    interest.queue.map(bytes),
+                    bytes(interest.sid),
+                    interest.delivered,
+                    interest.delivered_max,
+                )
+            })
+            .collect()
+    }
+
+    fn listeners(&self, account: u32) -> usize {
+        self.hub.listeners(account)
+    }
+}
+
+fn columns(runs: &[Run]) -> Runs {
+    runs.iter()
+        .map(|run| (run.target, run.start, run.end))
+        .collect()
+}

@@ -1,0 +1,149 @@
+"""The server: puts the parts together, starts them, and stops them in the right order.
+
+Nothing happens at import, nothing is global: many servers may live in one process and one loop.
+"""
+
+import asyncio
+import base64
+import os
+import platform
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from penstock.config.options import Options
+from penstock.kernel.hub import Hub
+from penstock.model import limits, version
+from penstock.model.errors import Reason
+from penstock.routing.accounts import Accounts
+from penstock.routing.services import Services
+from penstock.server.clients import Clients
+from penstock.server.clock import monotonic_ns, wall_ns
+from penstock.server.context import Context
+from penstock.server.listener import Listener, bind
+from penstock.server.log import ServerLog
+from penstock.server.turns import Turns
+from penstock.server.user_info import UserInfo
+from penstock.wire.info import ServerInfo
+
+if TYPE_CHECKING:
+    from penstock.server.monitor.listener import Monitor
+
+_DEADLINE_CHECK_NS = 500_000_000
+
+
+class Server:
+    """One penstock server on the running event loop."""
+
+    def __init__(self, options: Options, log: ServerLog) -> None:
+        self.options = options
+        self.context = Context(
+            options=options,
+            log=log,
+            loop=asyncio.get_running_loop(),
+            info=_server_info(options),
+            started_wall_ns=wall_ns(),
+        )
+        self.hub = Hub(
+            control_line_bytes_max=options.max_control_line,
+            payload_bytes_max=options.max_payload,
+            pending_bytes_max=options.max_pending,
+            crowded_bytes=min(limits.CROWDED_BYTES, options.max_pending // 2),
+            read_bytes_max=limits.READ_BYTES_MAX,
+            turn_bytes_max=limits.TURN_BYTES_MAX,
+            seed=int.from_bytes(os.urandom(8), "little"),
+        )
+        self.accounts = Accounts(self.hub)
+        self.services = Services(self.hub)
+        self.turns = Turns(self.context.loop, self.hub, self.services)
+        self.clients = Clients(self.context, self.hub, self.accounts, self.turns)
+        self.monitor: Monitor | None = None
+        self._listener: Listener | None = None
+        self._stopped = asyncio.Event()
+
+    @property
+    def port(self) -> int:
+        assert self._listener is not None, "the server is not listening"
+        return self._listener.port
+
+    def urls(self) -> dict[str, list[str]]:
+        """Where the server can be reached, by kind of port."""
+        host = self.options.host
+        urls = {"nats": [f"nats://{host}:{self.port}"]}
+        if self.monitor is not None:
+            urls["monitoring"] = [f"http://{self.monitor.host}:{self.monitor.port}"]
+        return urls
+
+    async def start(self) -> None:
+        """Listens; raises OSError when the address is taken."""
+        options = self.options
+        listening = bind(options.host, options.port)
+        try:
+            await self._start_monitor()
+        except OSError:
+            listening.close()
+            raise
+        UserInfo(self.context, self.clients).register(self.services, self.accounts)
+        self.turns.start(self.clients)
+        self._listener = Listener(
+            self.context.loop, listening, self.clients.accept, self._descriptors_exhausted
+        )
+        self.context.info = msgspec.structs.replace(self.context.info, port=self.port)
+        self._check_deadlines()
+        self.context.logger.info(
+            "Listening for client connections on %s:%d", options.host, self.port
+        )
+
+    async def _start_monitor(self) -> None:
+        if self.options.http_port is None:
+            return
+        from penstock.server.monitor.listener import Monitor  # noqa: PLC0415 -- only if asked for
+
+        self.monitor = Monitor(self)
+        await self.monitor.start()
+
+    def stop_listening(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+
+    async def stop(self) -> None:
+        """Closes every connection and gives the port back. May be called twice."""
+        if self._stopped.is_set():
+            return
+        self._stopped.set()
+        self.stop_listening()
+        for connection in tuple(self.clients):
+            self.clients.close(connection, Reason.SERVER_SHUTDOWN)
+        self.clients.shut()
+        if self.monitor is not None:
+            await self.monitor.stop()
+        self.turns.stop()
+        self.context.stop_timers()
+
+    def _check_deadlines(self) -> None:
+        self.hub.give_up_overdue(monotonic_ns(), self.options.write_deadline_ns)
+        self.turns.flush()
+        self.context.after("write-deadline", _DEADLINE_CHECK_NS, self._check_deadlines)
+
+    def _descriptors_exhausted(self, error: OSError) -> None:
+        self.context.logger.error(
+            "Cannot accept connections for a moment: %s (raise the limit of open files)", error
+        )
+
+
+def _server_info(options: Options) -> ServerInfo:
+    server_id = "N" + base64.b32encode(os.urandom(35)).decode()[:55]
+    return ServerInfo(
+        server_id=server_id,
+        server_name=options.server_name or server_id,
+        version=version.REFERENCE_VERSION,
+        proto=version.PROTOCOL,
+        go=f"python{platform.python_version()}",
+        host=options.host,
+        port=max(options.port, 0),
+        headers=not options.no_header_support,
+        auth_required=options.authorization.required,
+        max_payload=options.max_payload,
+        api_level=version.API_LEVEL,
+        penstock_version=version.PENSTOCK_VERSION,
+    )

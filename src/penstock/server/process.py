@@ -1,0 +1,96 @@
+"""A server as a process: signals, the pid file, the ports file, and the order of start and stop.
+
+TERM and INT stop cleanly; USR1 opens the log file again; USR2 enters lame duck mode: clients are
+told and sent away one by one, then the process ends. HUP is answered in the log only.
+"""
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+from collections.abc import Iterator
+
+from penstock.config.options import Options
+from penstock.model import version
+from penstock.server.app import Server
+from penstock.server.lame_duck import LameDuck
+from penstock.server.log import FATAL, ServerLog
+from penstock.server.ports_file import PortsFile
+
+_STOPS = (signal.SIGTERM, signal.SIGINT)
+
+
+async def run(options: Options, log: ServerLog) -> int:
+    """Serves until a signal says otherwise; returns the exit status."""
+    logger = log.logger
+    raise_descriptor_limit()
+    server = Server(options, log)
+    info = server.context.info
+    logger.info("Starting penstock %s", version.PENSTOCK_VERSION)
+    logger.info("  Version:  %s", version.REFERENCE_VERSION)
+    logger.info("  Name:     %s", info.server_name)
+    logger.info("  ID:       %s", info.server_id)
+    if options.jetstream:
+        logger.warning("JetStream was asked for, but this version serves core NATS only")
+    try:
+        await server.start()
+    except OSError as error:
+        logger.log(FATAL, "Error listening: %s", error)
+        await server.stop()
+        return 1
+    stopping = asyncio.Event()
+    _install_signals(server, stopping)
+    try:
+        with _files(server):
+            logger.info("Server is ready")
+            await stopping.wait()
+    except OSError as error:
+        logger.log(FATAL, "Cannot write: %s", error)
+        return 1
+    finally:
+        logger.info("Initiating Shutdown...")
+        await server.stop()
+        logger.info("Server Exiting..")
+    return 0
+
+
+def raise_descriptor_limit() -> None:
+    """As many connections as the system allows, not as many as a shell starts with."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _install_signals(server: Server, stopping: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    logger = server.context.logger
+
+    def stop(number: signal.Signals) -> None:
+        logger.info("Trapped %s signal", number.name)
+        stopping.set()
+
+    lame_duck = LameDuck(server, stopping.set)
+    for number in _STOPS:
+        loop.add_signal_handler(number, stop, number)
+    loop.add_signal_handler(signal.SIGUSR1, server.context.log.reopen)
+    loop.add_signal_handler(signal.SIGUSR2, lame_duck.enter)
+    loop.add_signal_handler(
+        signal.SIGHUP, logger.warning, "Reloading the configuration is not supported: restart"
+    )
+
+
+@contextlib.contextmanager
+def _files(server: Server) -> Iterator[None]:
+    """The pid file and the ports file exist exactly while the server does."""
+    options = server.options
+    with contextlib.ExitStack() as stack:
+        if options.pid_file is not None:
+            options.pid_file.write_text(str(os.getpid()))
+            stack.callback(options.pid_file.unlink, missing_ok=True)
+        if options.ports_file_dir is not None:
+            ports = PortsFile(options.ports_file_dir, os.getpid())
+            ports.write(server.urls())
+            stack.callback(ports.remove)
+        yield

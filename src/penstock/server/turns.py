@@ -1,0 +1,115 @@
+"""The turn of the event loop: everything that arrived on all connections, as one vector.
+
+The kernel's poller is one descriptor to the loop. When it is readable, `run` lets the kernel read
+and decode, walks the vector group by group (bulk groups go through without a look, the rest frame
+by frame), and flushes every output once. A frame that fails through a bug of ours costs its own
+connection only.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from penstock.kernel.hub import Frame, Hub
+from penstock.routing.services import Services
+from penstock.server.clock import monotonic_ns
+
+
+class FrameHandler(Protocol):
+    """What the turn needs of the clients."""
+
+    def frame(self, index: int, frame: Frame) -> None: ...
+    def unanswered(self, frame: Frame) -> None: ...
+    def failed(self, frame: Frame) -> None: ...
+    def ended(self, connection_id: int, ending: int) -> None: ...
+
+
+class Turns:
+    """Runs a turn whenever there is something to read."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, hub: Hub, services: Services) -> None:
+        self._loop = loop
+        self._hub = hub
+        self._services = services
+        self._clients: FrameHandler | None = None
+        self._next: asyncio.Handle | None = None
+
+    def start(self, clients: FrameHandler) -> None:
+        self._clients = clients
+        self._loop.add_reader(self._hub.fileno(), self.run)
+
+    def stop(self) -> None:
+        self._loop.remove_reader(self._hub.fileno())
+        if self._next is not None:
+            self._next.cancel()
+
+    def soon(self) -> None:
+        """A turn at the next opportunity, though no socket may be readable."""
+        self._schedule(0)
+
+    def run(self) -> None:
+        hub = self._hub
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+        again_ns = hub.turn(monotonic_ns())
+        position = 0
+        while (group := hub.next_group(position)) is not None:
+            bulk, start, position, runs = group
+            if bulk:
+                self._bulk(start, position, runs)
+            else:
+                for index in range(start, position):
+                    self._careful(index)
+        self.flush()
+        if again_ns >= 0:
+            self._schedule(again_ns)
+
+    def flush(self) -> None:
+        """Sends what waits, and tells the clients which connections the kernel gave up."""
+        assert self._clients is not None
+        for connection_id, ending in self._hub.flush():
+            self._clients.ended(connection_id, ending)
+
+    def publish(self, index: int) -> None:
+        """The careful lane's way out: one publish that Python has looked at."""
+        self._bulk(index, index + 1, self._hub.runs(index, index + 1))
+
+    def _bulk(self, start: int, end: int, runs: list[tuple[int, int, int]]) -> None:
+        assert self._clients is not None
+        hub = self._hub
+        while (index := hub.fan_out(start, end)) >= 0:
+            self._look(index, self._clients.unanswered)
+            start = index + 1
+        for target, run_start, run_end in runs:
+            for position in range(run_start, run_end):
+                picked = hub.picked(position)
+                assert picked is not None
+                self._serve(target, picked)
+
+    def _serve(self, target: int, index: int) -> None:
+        self._look(index, lambda frame: self._services.handle(target, frame))
+
+    def _careful(self, index: int) -> None:
+        clients = self._clients
+        assert clients is not None
+        self._look(index, lambda frame: clients.frame(index, frame))
+
+    def _look(self, index: int, action: Callable[[Frame], None]) -> None:
+        columns = self._hub.frame(index)
+        if columns is None:
+            return  # its connection was closed or held earlier in this turn
+        frame = Frame(*columns)
+        try:
+            action(frame)
+        except Exception:  # a bug of ours must not reach other connections
+            assert self._clients is not None
+            self._clients.failed(frame)
+
+    def _schedule(self, after_ns: int) -> None:
+        if self._next is not None:
+            self._next.cancel()
+        if after_ns == 0:
+            self._next = self._loop.call_soon(self.run)
+        else:
+            self._next = self._loop.call_later(after_ns / 1e9, self.run)

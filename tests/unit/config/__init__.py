@@ -1,0 +1,1 @@
+"""The configuration language: syntax, expansion, schema, and the reference's opinion."""
