@@ -1,1 +1,1 @@
-"""Tests."""
+"""The whole server as a process."""

@@ -1,1 +1,1 @@
-"""Tests."""
+"""One part at a time, without sockets."""

@@ -40,8 +40,9 @@ class LameDuck:
     def _next(self) -> None:
         server = self._server
         connection = next(iter(server.clients), None)
-        if connection is None:
+        if connection is not None:
+            server.clients.close(connection, Reason.SERVER_SHUTDOWN)
+        if len(server.clients) == 0:
             self._finished()
-            return
-        server.clients.close(connection, Reason.SERVER_SHUTDOWN)
-        server.context.after("lame-duck", self._pause_ns, self._next)
+        else:
+            server.context.after("lame-duck", self._pause_ns, self._next)

@@ -1,0 +1,1 @@
+"""Real clients, unchanged, against a real server."""
