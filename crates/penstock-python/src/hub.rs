@@ -82,9 +82,10 @@ impl Hub {
         self.hub.add_account()
     }
 
-    fn open(&mut self, account: u32) -> u64 {
+    fn open(&mut self, account: u32, expects_connect: bool) -> u64 {
         let switches = Switches {
             account,
+            expects_connect,
             bulk: false,
             echo: true,
             headers: false,
@@ -108,6 +109,7 @@ impl Hub {
     ) {
         let switches = Switches {
             account,
+            expects_connect: false,
             bulk,
             echo,
             headers,
@@ -271,6 +273,8 @@ impl Hub {
             reply,
             header_bytes: headers.len(),
             body: &body,
+            header_digits: 0,
+            size_digits: 0,
         };
         self.hub.publish(account, &message)
     }

@@ -25,5 +25,5 @@ pub(crate) fn tokens(subject: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x0c)
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }

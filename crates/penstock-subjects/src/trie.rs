@@ -130,8 +130,11 @@ impl Trie {
         removed
     }
 
-    /// Everybody who listens to the literal `subject`.
+    /// Everybody who listens to the literal `subject`. Nobody listens to one with an empty token.
     pub fn find(&self, subject: &[u8], into: &mut Matches) {
+        if tokens(subject).any(<[u8]>::is_empty) {
+            return;
+        }
         // (node, offset of the next token); an offset past the end means no token is left.
         let mut open = vec![(ROOT, 0usize)];
         while let Some((at, offset)) = open.pop() {

@@ -32,6 +32,8 @@ impl ConnectionId {
 pub struct Switches {
     /// Which account's routes it uses.
     pub account: u32,
+    /// Nothing but CONNECT may come first; anything else is refused at its first byte.
+    pub expects_connect: bool,
     /// Publishes go through the bulk lane; otherwise Python sees each of them.
     pub bulk: bool,
     /// Its own messages come back to it.

@@ -7,7 +7,7 @@
 use crate::connection::ConnectionId;
 use crate::hub::Hub;
 use crate::vector::Entry;
-use penstock_wire::{Frame, Step, Verb, decode};
+use penstock_wire::{Fault, Frame, Step, Verb, decode};
 use std::io;
 
 const PARTIAL_KEPT_MAX: usize = 4096; // an idle connection holds no more than this
@@ -120,6 +120,13 @@ impl Hub {
             let (frame, taken) = match decode(&bytes[at..end], &self.bounds.wire) {
                 Step::Frame(frame, taken) => (frame.shifted(at as u32), taken),
                 Step::Fault(fault) => (Frame::fault(fault), end - at),
+                Step::Incomplete(_)
+                    if at == start
+                        && connection.switches.expects_connect
+                        && bytes[at..end].first().is_some_and(|b| !b"Cc".contains(b)) =>
+                {
+                    (Frame::fault(Fault::UnknownOperation), end - at)
+                }
                 Step::Incomplete(wanted) => {
                     connection.partial.extend_from_slice(&bytes[at..end]);
                     connection.wanted = wanted;

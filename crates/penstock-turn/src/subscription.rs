@@ -151,18 +151,16 @@ impl Hub {
             .is_some_and(|router| router.remove(pattern, None, Listener::Target(target)))
     }
 
-    /// The sids under which a connection itself listens to a subject.
+    /// The sids under which a connection itself listens to a subject, queue groups aside.
     #[must_use]
     pub fn own_sids(&mut self, id: ConnectionId, subject: &[u8]) -> Vec<Vec<u8>> {
         let Some(account) = self.find(id).map(|found| found.switches.account) else {
             return Vec::new();
         };
         let matches = self.find_routes(account, subject);
-        let in_groups = matches.groups.iter().flat_map(|group| group.members.iter());
         matches
             .plain
             .iter()
-            .chain(in_groups)
             .map(|number| &self.subscriptions.table[*number as usize])
             .filter(|subscription| subscription.live && subscription.slot == id.slot())
             .map(|subscription| subscription.sid.to_vec())

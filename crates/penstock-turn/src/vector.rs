@@ -66,6 +66,8 @@ impl Vector {
             subject: frame.subject.of(bytes),
             reply: frame.reply.of(bytes),
             header_bytes: frame.header_bytes as usize,
+            header_digits: frame.header_digits,
+            size_digits: frame.size_digits,
             body: &bytes[payload.start as usize..payload.end as usize + 2],
         }
     }

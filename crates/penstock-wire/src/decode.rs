@@ -28,19 +28,29 @@ pub enum Step {
     Fault(Fault),
 }
 
-/// Verbs, and whether an argument must follow. PING, PONG and +OK ignore what follows on their
-/// line, as the reference does.
-const VERBS: [(&[u8], Verb, bool); 10] = [
-    (b"pub", Verb::Publish, true),
-    (b"hpub", Verb::PublishWithHeaders, true),
-    (b"sub", Verb::Subscribe, true),
-    (b"unsub", Verb::Unsubscribe, true),
-    (b"ping", Verb::Ping, false),
-    (b"pong", Verb::Pong, false),
-    (b"connect", Verb::Connect, true),
-    (b"info", Verb::Info, true),
-    (b"-err", Verb::Err, true),
-    (b"+ok", Verb::Ok, false),
+/// What may follow a verb on its line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Argument {
+    /// A blank, then arguments.
+    Required,
+    /// The rest of the line, blanks before it or not.
+    Rest,
+    /// Whatever follows is passed over.
+    Ignored,
+}
+
+/// The verbs, with what may follow each, as the reference has it.
+const VERBS: [(&[u8], Verb, Argument); 10] = [
+    (b"pub", Verb::Publish, Argument::Required),
+    (b"hpub", Verb::PublishWithHeaders, Argument::Required),
+    (b"sub", Verb::Subscribe, Argument::Required),
+    (b"unsub", Verb::Unsubscribe, Argument::Required),
+    (b"ping", Verb::Ping, Argument::Ignored),
+    (b"pong", Verb::Pong, Argument::Ignored),
+    (b"connect", Verb::Connect, Argument::Rest),
+    (b"info", Verb::Info, Argument::Rest),
+    (b"-err", Verb::Err, Argument::Required),
+    (b"+ok", Verb::Ok, Argument::Ignored),
 ];
 
 const ARGUMENTS_MAX: usize = 5;
@@ -48,17 +58,19 @@ const ARGUMENTS_MAX: usize = 5;
 /// The frame at the front of `buffer`, which must hold less than 4 GiB.
 #[must_use]
 pub fn decode(buffer: &[u8], limits: &Limits) -> Step {
-    let (verb, verb_bytes, takes_argument) = match find_verb(buffer) {
+    let (verb, verb_bytes, argument) = match find_verb(buffer) {
         Ok(found) => found,
         Err(step) => return step,
     };
     let mut start = verb_bytes;
-    if takes_argument {
+    if argument == Argument::Required {
         match buffer.get(start) {
             None => return Step::Incomplete(start + 1),
             Some(byte) if !is_blank(*byte) => return Step::Fault(Fault::UnknownOperation),
             Some(_) => {}
         }
+    }
+    if argument != Argument::Ignored {
         while buffer.get(start).copied().is_some_and(is_blank) {
             start += 1;
         }
@@ -75,7 +87,7 @@ pub fn decode(buffer: &[u8], limits: &Limits) -> Step {
     if end > start && buffer[end - 1] == b'\r' {
         end -= 1;
     }
-    if takes_argument && end - start > limits.control_line_bytes_max {
+    if end - start > limits.control_line_bytes_max {
         return Step::Fault(Fault::ControlLineTooLong);
     }
     match verb {
@@ -91,13 +103,13 @@ pub fn decode(buffer: &[u8], limits: &Limits) -> Step {
     }
 }
 
-fn find_verb(buffer: &[u8]) -> Result<(Verb, usize, bool), Step> {
+fn find_verb(buffer: &[u8]) -> Result<(Verb, usize, Argument), Step> {
     let mut incomplete = buffer.is_empty();
-    for (name, verb, takes_argument) in VERBS {
+    for (name, verb, argument) in VERBS {
         let seen = name.len().min(buffer.len());
         if buffer[..seen].eq_ignore_ascii_case(&name[..seen]) {
             if seen == name.len() {
-                return Ok((verb, seen, takes_argument));
+                return Ok((verb, seen, argument));
             }
             incomplete = true;
         }
@@ -118,6 +130,10 @@ fn publish(
     limits: &Limits,
 ) -> Step {
     let with_headers = verb == Verb::PublishWithHeaders;
+    // A carriage return inside a line could be taken for its end by whoever receives it.
+    if memchr(b'\r', &buffer[start..end]).is_some() {
+        return Step::Fault(Fault::BadArguments);
+    }
     let (arguments, count) = split(buffer, start, end);
     let numbers = if with_headers { 2 } else { 1 };
     if count != numbers + 1 && count != numbers + 2 {
@@ -148,6 +164,12 @@ fn publish(
         frame.reply = arguments[1];
     }
     frame.header_bytes = header_bytes;
+    frame.size_digits = digits(arguments[count - 1]);
+    frame.header_digits = if with_headers {
+        digits(arguments[count - 2])
+    } else {
+        0
+    };
     frame.payload = span(next, body_end);
     Step::Frame(frame, body_end + 2)
 }
@@ -199,6 +221,11 @@ fn split(buffer: &[u8], start: usize, end: usize) -> ([Span; ARGUMENTS_MAX], usi
         count += 1;
     }
     (arguments, count)
+}
+
+#[allow(clippy::cast_possible_truncation)] // `parse_size` takes nine digits at the most
+fn digits(number: Span) -> u8 {
+    number.len() as u8
 }
 
 #[allow(clippy::cast_possible_truncation)] // buffers are below 4 GiB: see `decode`

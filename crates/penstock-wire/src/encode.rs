@@ -8,6 +8,9 @@ pub struct Message<'a> {
     pub reply: &'a [u8],
     pub header_bytes: usize,
     pub body: &'a [u8],
+    /// Sizes are written with at least so many digits: a publisher's leading zeros are kept.
+    pub header_digits: u8,
+    pub size_digits: u8,
 }
 
 impl<'a> Message<'a> {
@@ -16,6 +19,7 @@ impl<'a> Message<'a> {
     pub fn without_headers(self) -> Message<'a> {
         Message {
             header_bytes: 0,
+            size_digits: 0,
             body: self.body.get(self.header_bytes..).unwrap_or_default(),
             ..self
         }
@@ -34,10 +38,10 @@ impl<'a> Message<'a> {
             out.push(b' ');
         }
         if with_headers {
-            push_number(out, self.header_bytes);
+            push_number(out, self.header_bytes, self.header_digits);
             out.push(b' ');
         }
-        push_number(out, self.body.len() - 2);
+        push_number(out, self.body.len() - 2, self.size_digits);
         out.extend_from_slice(b"\r\n");
     }
 }
@@ -48,6 +52,11 @@ pub fn render(out: &mut Vec<u8>, message: &Message<'_>, sid: &[u8]) {
     out.extend_from_slice(message.body);
 }
 
-pub fn push_number(out: &mut Vec<u8>, value: usize) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+fn push_number(out: &mut Vec<u8>, value: usize, digits_min: u8) {
+    let mut buffer = itoa::Buffer::new();
+    let text = buffer.format(value).as_bytes();
+    for _ in text.len()..usize::from(digits_min) {
+        out.push(b'0');
+    }
+    out.extend_from_slice(text);
 }

@@ -73,6 +73,9 @@ pub struct Frame {
     pub verb: Verb,
     /// Bytes of the payload that are headers.
     pub header_bytes: u32,
+    /// How many digits the sizes were written with; they are passed on as they came.
+    pub size_digits: u8,
+    pub header_digits: u8,
     pub subject: Span,
     pub reply: Span,
     pub payload: Span,
@@ -86,6 +89,8 @@ impl Frame {
         Frame {
             verb,
             header_bytes: 0,
+            size_digits: 0,
+            header_digits: 0,
             subject: Span::default(),
             reply: Span::default(),
             payload: Span::default(),

@@ -13,5 +13,5 @@ mod frame;
 pub mod number;
 
 pub use decode::{Limits, Step, decode};
-pub use encode::{Message, push_number, render};
+pub use encode::{Message, render};
 pub use frame::{Fault, Frame, Span, Verb};

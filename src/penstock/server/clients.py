@@ -77,7 +77,7 @@ class Clients:
             headers_offered=not options.no_header_support,
         )
         connection = Connection(
-            id=self._hub.open(account.number),
+            id=self._hub.open(account.number, session.auth_required),
             cid=self._context.next_cid(),
             host=host,
             port=port,
@@ -88,11 +88,11 @@ class Clients:
         )
         self._table[connection.id] = connection
         self._hub.attach(connection.id, client.detach())
+        self._context.logger.debug("%s - Client connection created", connection)
+        self._hub.send(connection.id, render_info(self._context.info_for(connection)))
         if 0 < options.max_connections < len(self._table):
             self.close(connection, Reason.CONNECTIONS_EXCEEDED)
             return
-        self._context.logger.debug("%s - Client connection created", connection)
-        self._hub.send(connection.id, render_info(self._context.info_for(connection)))
         self._doorkeeper.expect(connection, self.close)
         self._pings.start(connection)
         self._turns.flush()

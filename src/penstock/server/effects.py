@@ -105,15 +105,16 @@ class EffectRunner:
     def _publish(self, _connection: Connection, _effect: effects.Publish, index: int) -> None:
         self._turns.publish(index)
 
-    def _subscribe(self, connection: Connection, effect: effects.Subscribe, _index: int) -> None:
+    def _subscribe(self, connection: Connection, effect: effects.Subscribe, index: int) -> None:
         columns = self._hub.traffic(connection.id)
         assert columns is not None, "a frame outlived its connection"
         maximum = self._context.options.max_subscriptions
         if 0 < maximum <= Traffic(*columns).subscriptions:
-            self._warn(connection, effects.Warn(Reason.SUBSCRIPTIONS_EXCEEDED), _index)
+            self._warn(connection, effects.Warn(Reason.SUBSCRIPTIONS_EXCEEDED), index)
             return
         # A sid that is taken keeps its first subscription: the kernel refuses, nothing is said.
         self._hub.subscribe(connection.id, effect.pattern, effect.queue, effect.sid)
+        self.run(connection, connection.session.ok(), index)
 
     def _unsubscribe(
         self, connection: Connection, effect: effects.Unsubscribe, _index: int

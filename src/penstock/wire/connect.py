@@ -4,11 +4,11 @@ The defaults are those of a client that never sends CONNECT, as the reference ha
 at a terminal, who wants to see +OK and to hear of mistakes.
 """
 
+from typing import Annotated
+
 import msgspec
 
 from penstock.model.errors import PeerError, Reason
-
-PROTOCOLS = (0, 1)
 
 
 class Connect(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class Connect(msgspec.Struct, frozen=True, kw_only=True):
     headers: bool = False
     no_responders: bool = False
     tls_required: bool = False
-    protocol: int = 0
+    protocol: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] = 0
     name: str = ""
     lang: str = ""
     version: str = ""
@@ -34,15 +34,20 @@ class Connect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_connect(argument: bytes) -> Connect:
-    """The options in a CONNECT line; a `PeerError` without words if it is not valid JSON."""
+    """The options in a CONNECT line; a `PeerError` without words if it is not valid JSON.
+
+    As the reference reads it: null is as good as absent, the case of names does not matter, and
+    bytes that are no UTF-8 are replaced.
+    """
     try:
-        fields = msgspec.json.decode(argument, type=dict[str, object])
-        given = {name: value for name, value in fields.items() if value is not None}
-        connect = msgspec.convert(given, Connect)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        fields = parse_object(argument)
+        given = {name.lower(): value for name, value in fields.items() if value is not None}
+        return msgspec.convert(given, Connect)
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise PeerError(Reason.PROTOCOL_VIOLATION, note=f"bad CONNECT: {error}") from None
-    if connect.protocol not in PROTOCOLS:
-        raise PeerError(Reason.BAD_CLIENT_PROTOCOL)
-    if connect.no_responders and not connect.headers:
-        raise PeerError(Reason.NO_RESPONDERS_REQUIRES_HEADERS)
-    return connect
+
+
+def parse_object(argument: bytes) -> dict[str, object]:
+    """A JSON object, or null for an empty one; raises what msgspec raises."""
+    text = argument.decode(errors="replace")
+    return msgspec.json.decode(text, type=dict[str, object] | None) or {}

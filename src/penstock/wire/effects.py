@@ -38,6 +38,8 @@ class Publish(NamedTuple):
 
 
 class Subscribe(NamedTuple):
+    """Add the subscription, and say +OK to a client that asked for it, if it was accepted."""
+
     pattern: bytes
     queue: bytes | None
     sid: bytes

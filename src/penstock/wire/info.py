@@ -16,7 +16,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     go: str
     host: str
     port: int
-    headers: bool = False
+    headers: bool
     auth_required: bool = False
     max_payload: int
     jetstream: bool = False

@@ -7,9 +7,11 @@ the kernel sends publishes past this machine once `Settle` has told it that it m
 
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from penstock.kernel.hub import Fault, Frame, Verb, is_valid_literal, is_valid_pattern
 from penstock.model.errors import PeerError, Reason
-from penstock.wire.connect import Connect, parse_connect
+from penstock.wire.connect import Connect, parse_connect, parse_object
 from penstock.wire.effects import (
     Answered,
     Authenticate,
@@ -26,6 +28,7 @@ from penstock.wire.effects import (
 from penstock.wire.numbers import parse_size
 from penstock.wire.render import OK, PONG
 
+_PROTOCOLS = (0, 1)
 _FAULTS = {
     Fault.UNKNOWN_OPERATION: Reason.UNKNOWN_OPERATION,
     Fault.CONTROL_LINE_TOO_LONG: Reason.CONTROL_LINE_TOO_LONG,
@@ -59,7 +62,7 @@ class Session:
         return self.authorized and not self.connect.verbose and not self.connect.pedantic
 
     def apply(self, frame: Frame) -> Iterable[Effect]:
-        if not self.authorized and frame.verb not in (Verb.CONNECT, Verb.FAULT):
+        if not self.authorized and not _may_precede_connect(frame):
             return (Close(Reason.AUTHENTICATION_FAILURE),)
         try:
             return _HANDLERS[Verb(frame.verb)](self, frame)
@@ -67,13 +70,18 @@ class Session:
             return (Close(error.reason, error.note),)
 
     def admit(self, connect: Connect) -> Iterable[Effect]:
-        """The answer to `Authenticate` was yes."""
+        """The answer to `Authenticate` was yes: the rest of CONNECT is looked at only now."""
+        if connect.protocol not in _PROTOCOLS:
+            return (Close(Reason.BAD_CLIENT_PROTOCOL),)
+        if connect.no_responders and not (connect.headers and self.headers_offered):
+            return (Close(Reason.NO_RESPONDERS_REQUIRES_HEADERS),)
         self.authorized = True
         self.connect = connect
         self.info_after_pong = connect.protocol >= 1
-        return (Settle(), *self._ok())
+        return (Settle(), *self.ok())
 
-    def _ok(self) -> tuple[Effect, ...]:
+    def ok(self) -> tuple[Effect, ...]:
+        """What a client that asked for it hears of everything that was accepted."""
         return (Send(OK),) if self.connect.verbose else ()
 
     def _on_connect(self, frame: Frame) -> Iterable[Effect]:
@@ -87,18 +95,19 @@ class Session:
         if frame.verb == Verb.PUBLISH_WITH_HEADERS and not self.headers:
             raise PeerError(Reason.HEADERS_NOT_SUPPORTED, "HPUB from a client without headers")
         if self.connect.pedantic and not is_valid_literal(frame.subject):
-            return (*self._ok(), Warn(Reason.INVALID_PUBLISH_SUBJECT))
-        return (*self._ok(), Publish())
+            # A warning only: whoever listens to such a subject gets the message all the same.
+            return (Warn(Reason.INVALID_PUBLISH_SUBJECT), *self.ok(), Publish())
+        return (*self.ok(), Publish())
 
     def _on_subscribe(self, frame: Frame) -> Iterable[Effect]:
         if not is_valid_pattern(frame.subject):
             return (Warn(Reason.INVALID_SUBJECT),)
         queue = frame.reply or None
-        return (Subscribe(frame.subject, queue, frame.payload), *self._ok())
+        return (Subscribe(frame.subject, queue, frame.payload),)
 
     def _on_unsubscribe(self, frame: Frame) -> Iterable[Effect]:
         delivered_max = parse_size(frame.reply) or 0
-        return (Unsubscribe(frame.payload, delivered_max), *self._ok())
+        return (Unsubscribe(frame.payload, delivered_max), *self.ok())
 
     def _on_ping(self, _frame: Frame) -> Iterable[Effect]:
         if self.info_after_pong:
@@ -109,7 +118,14 @@ class Session:
     def _on_pong(self, _frame: Frame) -> Iterable[Effect]:
         return (Answered(),)
 
-    def _on_ignored(self, _frame: Frame) -> Iterable[Effect]:
+    def _on_info(self, frame: Frame) -> Iterable[Effect]:
+        try:
+            parse_object(frame.payload)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise PeerError(Reason.PROTOCOL_VIOLATION, f"bad INFO: {error}") from None
+        return ()
+
+    def _on_ok(self, _frame: Frame) -> Iterable[Effect]:
         return ()
 
     def _on_err(self, _frame: Frame) -> Iterable[Effect]:
@@ -117,6 +133,13 @@ class Session:
 
     def _on_fault(self, frame: Frame) -> Iterable[Effect]:
         return (Close(_FAULTS[Fault(frame.number)]),)
+
+
+def _may_precede_connect(frame: Frame) -> bool:
+    """A line that is neither CONNECT nor anything else is as unwelcome as PING."""
+    if frame.verb == Verb.FAULT:
+        return frame.number != Fault.UNKNOWN_OPERATION
+    return frame.verb == Verb.CONNECT
 
 
 _HANDLERS: dict[Verb, Callable[[Session, Frame], Iterable[Effect]]] = {
@@ -127,8 +150,8 @@ _HANDLERS: dict[Verb, Callable[[Session, Frame], Iterable[Effect]]] = {
     Verb.UNSUBSCRIBE: Session._on_unsubscribe,
     Verb.PING: Session._on_ping,
     Verb.PONG: Session._on_pong,
-    Verb.INFO: Session._on_ignored,
-    Verb.OK: Session._on_ignored,
+    Verb.INFO: Session._on_info,
+    Verb.OK: Session._on_ok,
     Verb.ERR: Session._on_err,
     Verb.FAULT: Session._on_fault,
 }

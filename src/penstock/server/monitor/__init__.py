@@ -1,0 +1,1 @@
+"""The monitoring pages over HTTP: /varz, /connz, /subsz, /healthz."""
