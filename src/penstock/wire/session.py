@@ -125,14 +125,15 @@ class Session:
             raise PeerError(Reason.PROTOCOL_VIOLATION, f"bad INFO: {error}") from None
         return ()
 
-    def _on_ok(self, _frame: Frame) -> Iterable[Effect]:
-        return ()
-
     def _on_err(self, _frame: Frame) -> Iterable[Effect]:
         return (Close(Reason.CLIENT_CLOSED, "the client sent -ERR"),)
 
     def _on_fault(self, frame: Frame) -> Iterable[Effect]:
         return (Close(_FAULTS[Fault(frame.number)]),)
+
+
+def _ignore(_session: Session, _frame: Frame) -> Iterable[Effect]:
+    return ()
 
 
 def _may_precede_connect(frame: Frame) -> bool:
@@ -151,7 +152,7 @@ _HANDLERS: dict[Verb, Callable[[Session, Frame], Iterable[Effect]]] = {
     Verb.PING: Session._on_ping,
     Verb.PONG: Session._on_pong,
     Verb.INFO: Session._on_info,
-    Verb.OK: Session._on_ok,
+    Verb.OK: _ignore,
     Verb.ERR: Session._on_err,
     Verb.FAULT: Session._on_fault,
 }

@@ -35,7 +35,7 @@ from penstock.server.monitor.pace import Pace
 from penstock.server.monitor.query import Query
 
 
-class ConnectionRow(msgspec.Struct, kw_only=True, omit_defaults=True):
+class ConnectionRow(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """One connection, in the reference's keys."""
 
     cid: int
@@ -155,13 +155,17 @@ async def _page(
     if wanted.order in ORDERS_BY_AGE and wanted.state is State.OPEN:
         return found[wanted.offset : end]  # the table's own order
     key_of = ORDERS[wanted.order]
-    keyed: list[tuple[int | str, int, Candidate]] = []
+    present: list[Candidate] = []
+    keys: list[int | str] = []
     for candidate in found:
         record = Record.of(candidate, server.hub)
         if record is not None:
-            keyed.append((key_of(record, now_wall_ns), record.connection.cid, candidate))
+            present.append(candidate)
+            keys.append(key_of(record, now_wall_ns))
         await pace.breathe()
-    return [entry[2] for entry in heapq.nsmallest(end, keyed)[wanted.offset :]]
+    # A heap of the page, not a sort of everybody; equals keep their places.
+    places = heapq.nsmallest(end, range(len(keys)), key=lambda place: keys[place])
+    return [present[place] for place in places[wanted.offset :]]
 
 
 def _row(record: Record, wanted: ConnzQuery, now_wall_ns: int, server: Server) -> ConnectionRow:

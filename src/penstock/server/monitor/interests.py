@@ -6,7 +6,7 @@ from penstock.kernel.hub import Hub, Interest
 from penstock.server.connection import Connection
 
 
-class SubscriptionRow(msgspec.Struct, kw_only=True, omit_defaults=True):
+class SubscriptionRow(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """One subscription, in the reference's keys; /subsz names its account, /connz does not."""
 
     account: str = ""

@@ -36,11 +36,12 @@ class RowList:
     def under(self, name: str, head: msgspec.Struct) -> bytes:
         """The whole page: the fields of `head`, then the rows as a list called `name`."""
         self._encode()
-        opened = indented(head).removesuffix(b"\n}")
+        opened = indented(head).removesuffix(b"\n}") + b',\n  "%b": [' % name.encode()
         if not self._parts:
-            return b'%b,\n  "%b": []\n}' % (opened, name.encode())
-        rows = b",\n".join(self._parts)
-        return b'%b,\n  "%b": [\n%b\n  ]\n}' % (opened, name.encode(), rows)
+            return opened + b"]\n}"
+        between = (part for row in self._parts for part in (b",\n", row))
+        next(between)  # no comma before the first
+        return b"".join((opened, b"\n", *between, b"\n  ]\n}"))
 
     def _encode(self) -> None:
         if self._waiting:

@@ -7,6 +7,7 @@ connections that ended plus those that are open.
 
 import operator
 import os
+from array import array
 from collections.abc import Mapping
 
 import msgspec
@@ -15,7 +16,6 @@ from penstock.kernel.hub import Traffic
 from penstock.model import version
 from penstock.server.app import Server
 from penstock.server.clock import rfc3339, wall_ns
-from penstock.server.connection import Connection
 from penstock.server.monitor.durations import uptime_text
 from penstock.server.monitor.json_text import indented
 from penstock.server.monitor.pace import Pace
@@ -24,6 +24,7 @@ from penstock.server.monitor.process_usage import CpuGauge, resident_bytes
 _SECOND_NS = 1_000_000_000
 
 Columns = tuple[int, ...]
+_NOTHING: Columns = (0,) * len(Traffic._fields)
 
 
 class ByKind(msgspec.Struct, kw_only=True):
@@ -170,16 +171,17 @@ async def total_traffic(server: Server) -> Traffic:
     in `retired` too, and what was seen of it is taken off again.
     """
     hub, pace = server.hub, Pace()
-    sums: Columns = (0,) * len(Traffic._fields)
-    visited: list[tuple[Connection, Columns]] = []
-    for connection in tuple(server.clients):
-        columns = hub.traffic(connection.id)
-        if columns is not None:
-            sums = tuple(map(operator.add, sums, columns))
-            visited.append((connection, columns))
+    connections = tuple(server.clients)
+    sums: Columns = _NOTHING
+    seen = array("Q")  # a list of tuples would wake the garbage collector
+    for connection in connections:
+        columns = hub.traffic(connection.id) or _NOTHING
+        sums = tuple(map(operator.add, sums, columns))
+        seen.extend(columns)
         await pace.breathe()
     # From here on nothing else runs.
-    for connection, counted in visited:
+    for place, connection in enumerate(connections):
         if connection.closed:
+            counted = seen[place * len(_NOTHING) : (place + 1) * len(_NOTHING)]
             sums = tuple(map(operator.sub, sums, counted))
     return Traffic(*map(operator.add, sums, server.clients.retired))
