@@ -1,2 +1,97 @@
-//! The load generator.
-fn main() {}
+//! The load generator: a NATS client on raw sockets that must never be the slow side.
+//!
+//! One thread, one epoll, prebuilt blocks of frames out, whole buffers in. Every message carries its
+//! publisher and sequence, and every receiver checks them, so a lost, doubled or reordered message
+//! ends the run with an error instead of improving the rate. Each mode prints one line of JSON.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod blocks;
+mod connection;
+mod cpu;
+mod engine;
+mod frames;
+mod idle;
+mod latency;
+mod link;
+mod options;
+mod pubsub;
+mod report;
+mod requests;
+mod selfcheck;
+mod sequences;
+mod stuck;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use options::Options;
+use report::Report;
+
+/// Whatever ends a run: the text is for the person who reads the benchmark's output.
+pub type Fault = Box<dyn std::error::Error>;
+pub type Outcome<T> = Result<T, Fault>;
+
+type Mode = fn(&Options) -> Outcome<Report>;
+
+const MODES: &[(&str, Mode, &str)] = &[
+    (
+        "pubsub",
+        pubsub::run,
+        "P publishers to S subscribers, end-to-end rate",
+    ),
+    (
+        "requests",
+        requests::run,
+        "request and reply, rate and latency",
+    ),
+    (
+        "latency",
+        latency::run,
+        "one message in flight, publisher to subscriber",
+    ),
+    (
+        "stuck",
+        stuck::run,
+        "pub/sub while one subscriber does not read",
+    ),
+    (
+        "idle",
+        idle::run,
+        "hold idle connections until stdin closes",
+    ),
+    (
+        "selfcheck",
+        selfcheck::run,
+        "how fast this generator is without a server",
+    ),
+];
+
+fn usage() -> String {
+    let mut text = String::from("usage: penstock-load MODE [--option value ...]\n\nmodes:\n");
+    for (name, _, summary) in MODES {
+        text.push_str(&format!("  {name:<10} {summary}\n"));
+    }
+    text.push_str("\noptions:\n");
+    text.push_str(&options::help());
+    text
+}
+
+fn run() -> Outcome<Report> {
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().ok_or_else(usage)?;
+    let mode = MODES.iter().find(|(known, _, _)| *known == name);
+    let (_, mode, _) = mode.ok_or_else(usage)?;
+    mode(&Options::parse(arguments)?)
+}
+
+fn main() -> ExitCode {
+    let printed = run().and_then(|report| Ok(writeln!(std::io::stdout(), "{report}")?));
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            eprintln!("penstock-load: {fault}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,1 @@
+"""Side by side with the reference server: see benchmarks/README.md."""
