@@ -10,11 +10,13 @@ use crate::hub::Hub;
 use crate::output::Pool;
 use crate::subscription::Subscription;
 use crate::vector::Entry;
+use ahash::AHashSet;
 use penstock_subjects::Matches;
 use penstock_wire::{Message, render};
 use std::sync::Arc;
 
 const SHARING_LISTENERS_MIN: usize = 3; // fewer listeners: copying is cheaper than sharing
+const SHARING_FRAMES_MIN: usize = 8; // shorter runs: looking for equal sids costs more than it saves
 const SHARING_BYTES_MIN: usize = 8 * 1024; // smaller blocks are copied into the output
 const LARGE_BODY_BYTES: usize = 32 * 1024; // larger bodies are shared one by one
 const BLOCKS_MAX: usize = 16; // sids beyond these are rendered on their own
@@ -111,11 +113,16 @@ impl Hub {
         let entries = &self.vector.entries[start..end];
         let body_bytes = payload_bytes(entries);
         let large = body_bytes / entries.len() as u64 >= LARGE_BODY_BYTES as u64;
-        let shares = plain.len() >= SHARING_LISTENERS_MIN;
-        let bodies = if shares && large {
+        let wide = plain.len() >= SHARING_LISTENERS_MIN;
+        let bodies = if wide && large {
             self.share_bodies(start, end)
         } else {
             Vec::new()
+        };
+        let repeated = if wide && bodies.is_empty() && entries.len() >= SHARING_FRAMES_MIN {
+            self.repeated_sids(plain)
+        } else {
+            AHashSet::default()
         };
         let mut blocks: Vec<Block> = Vec::new();
         let mut receivers = 0;
@@ -138,7 +145,7 @@ impl Hub {
                     });
                     output.append_shared(body);
                 }
-            } else if shares {
+            } else if repeated.contains(&*subscription.sid) {
                 let block = shared_block(&mut blocks, &subscription.sid, headers, messages);
                 if block.len() < SHARING_BYTES_MIN {
                     output.append(&mut self.pool, |out| out.extend_from_slice(&block));
@@ -159,6 +166,17 @@ impl Hub {
             self.after_delivery(receiver, slot);
         }
         receivers
+    }
+
+    /// Sids that more than one of these subscriptions uses.
+    fn repeated_sids(&self, plain: &[u32]) -> AHashSet<Box<[u8]>> {
+        let mut seen: AHashSet<&[u8]> = AHashSet::with_capacity(plain.len());
+        plain
+            .iter()
+            .map(|number| &self.subscriptions.table[*number as usize].sid)
+            .filter(|sid| !seen.insert(sid))
+            .cloned()
+            .collect()
     }
 
     fn share_bodies(&self, start: usize, end: usize) -> Vec<Arc<Vec<u8>>> {
