@@ -1,1 +1,1 @@
-"""Tests."""
+"""Properties: the kernel against slow, obvious models."""

@@ -27,7 +27,7 @@ type InterestRow<'py> = (
 
 #[pyclass]
 pub struct Hub {
-    hub: penstock_turn::Hub,
+    pub(crate) hub: penstock_turn::Hub,
     driver: Driver,
 }
 
@@ -127,13 +127,18 @@ impl Hub {
         self.hub.close(id)
     }
 
-    /// Starts a turn and reads the sockets. -1: the next turn is due when the descriptor is
-    /// readable; otherwise after so many nanoseconds.
-    fn turn(&mut self, now_ns: u64) -> PyResult<i64> {
-        Ok(match self.driver.turn(&mut self.hub, now_ns)? {
+    /// Starts a turn and reads the sockets.
+    fn turn(&mut self, now_ns: u64) -> PyResult<()> {
+        Ok(self.driver.turn(&mut self.hub, now_ns)?)
+    }
+
+    /// -1: the next turn is due when the descriptor is readable; otherwise after so many
+    /// nanoseconds.
+    fn next_turn(&self) -> i64 {
+        match self.driver.next_turn(&self.hub) {
             Again::WhenReady => -1,
             Again::After(pause_ns) => i64::try_from(pause_ns).unwrap_or(i64::MAX),
-        })
+        }
     }
 
     /// Starts a turn without reading sockets.
@@ -277,6 +282,54 @@ impl Hub {
             size_digits: 0,
         };
         self.hub.publish(account, &message)
+    }
+
+    /// Stretches of a run by lane: 0 plain, 1 column, 2 careful.
+    fn lanes(
+        &self,
+        start: usize,
+        end: usize,
+        prefix: &[u8],
+        column: &[u8],
+    ) -> Vec<(u8, usize, usize)> {
+        self.hub
+            .lanes(start, end, prefix, column)
+            .into_iter()
+            .map(|(lane, from, to)| (lane as u8, from, to))
+            .collect()
+    }
+
+    /// One header of every frame of a run.
+    fn header_column<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        end: usize,
+        name: &[u8],
+    ) -> Vec<Bound<'py, PyBytes>> {
+        let values = self.hub.header_column(start, end, name);
+        values.iter().map(|value| PyBytes::new(py, value)).collect()
+    }
+
+    /// Answers every request of a run with `prefix`, a number from `first` on, and `suffix`.
+    fn acknowledge(&mut self, start: usize, end: usize, prefix: &[u8], first: u64, suffix: &[u8]) {
+        self.hub.acknowledge(start, end, prefix, first, suffix);
+    }
+
+    fn set_gate(&mut self, entry: u64) {
+        self.hub.set_gate(entry);
+    }
+
+    fn release_held(&mut self, durable: u64) {
+        self.hub.release_held(durable);
+    }
+
+    fn drop_held(&mut self) {
+        self.hub.drop_held();
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.hub.held_bytes()
     }
 
     /// Messages in, bytes in, messages out, bytes out, last activity, bytes waiting,

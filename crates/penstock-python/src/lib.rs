@@ -3,6 +3,8 @@
 //! `src/penstock/kernel/_native.pyi`.
 
 mod hub;
+mod log;
+mod store;
 mod subjects;
 
 use pyo3::prelude::*;
@@ -10,6 +12,9 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<hub::Hub>()?;
+    module.add_class::<store::Store>()?;
+    module.add_class::<log::Log>()?;
+    module.add_class::<log::StoreLock>()?;
     module.add_class::<subjects::SubjectIndex>()?;
     module.add_function(wrap_pyfunction!(subjects::is_valid_pattern, module)?)?;
     module.add_function(wrap_pyfunction!(subjects::is_valid_literal, module)?)?;

@@ -123,10 +123,9 @@ impl Driver {
     }
 
     /// Reads what is there into the hub's vector.
-    pub fn turn(&mut self, hub: &mut Hub, now_ns: u64) -> io::Result<Again> {
+    pub fn turn(&mut self, hub: &mut Hub, now_ns: u64) -> io::Result<()> {
         hub.begin_turn(now_ns);
         self.poll_events(hub)?;
-        let mut shortest_pause_ns = u64::MAX;
         for _ in 0..self.readable.len() {
             if !hub.has_room() {
                 break;
@@ -134,24 +133,31 @@ impl Driver {
             let Some(slot) = self.readable.pop_front() else {
                 break;
             };
-            let pause_ns = hub.pause_ns(slot);
-            if pause_ns > 0 {
-                shortest_pause_ns = shortest_pause_ns.min(pause_ns);
-                self.readable.push_back(slot);
-                continue;
-            }
-            if self.read(hub, slot) {
-                shortest_pause_ns = 0;
+            if hub.pause_ns(slot) > 0 || self.read(hub, slot) {
                 self.readable.push_back(slot);
             }
         }
-        Ok(if self.readable.is_empty() {
+        Ok(())
+    }
+
+    /// When the next turn is due; asked after `flush`.
+    #[must_use]
+    pub fn next_turn(&self, hub: &Hub) -> Again {
+        if hub.has_chores() {
+            return Again::After(0);
+        }
+        let mut shortest_ns = u64::MAX;
+        for slot in &self.readable {
+            match hub.pause_ns(*slot) {
+                0 => return Again::After(0),
+                pause_ns => shortest_ns = shortest_ns.min(pause_ns),
+            }
+        }
+        if self.readable.is_empty() {
             Again::WhenReady
-        } else if shortest_pause_ns == u64::MAX {
-            Again::After(0)
         } else {
-            Again::After(shortest_pause_ns)
-        })
+            Again::After(shortest_ns)
+        }
     }
 
     fn poll_events(&mut self, hub: &mut Hub) -> io::Result<()> {
@@ -222,6 +228,9 @@ impl Driver {
             }
         }
         self.dirty = dirty;
+        for slot in hub.take_deferred() {
+            enqueue(&mut self.sockets, &mut self.readable, slot);
+        }
     }
 }
 

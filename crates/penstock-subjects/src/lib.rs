@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod matches;
+mod members;
 mod memo;
 mod router;
 mod subject;

@@ -1,5 +1,7 @@
 //! Who listens: the answer for one subject.
 
+use ahash::AHashMap;
+
 /// How a listener takes part. The number inside is the caller's own; this crate only keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listener {
@@ -26,15 +28,34 @@ pub struct Matches {
 }
 
 impl Matches {
-    pub(crate) fn add_group(&mut self, group: &Group) {
-        match self
+    /// Adds groups with names of their own; members of a group that is there already join it.
+    pub(crate) fn add_groups<'a>(&mut self, groups: impl Iterator<Item = (&'a [u8], &'a [u32])>) {
+        let known: AHashMap<Box<[u8]>, usize> = self
             .groups
-            .iter_mut()
-            .find(|other| other.name == group.name)
-        {
-            Some(other) => other.members.extend_from_slice(&group.members),
-            None => self.groups.push(group.clone()),
+            .iter()
+            .map(|group| group.name.clone())
+            .zip(0..)
+            .collect();
+        for (name, members) in groups {
+            match known.get(name) {
+                Some(place) => self.groups[*place].members.extend_from_slice(members),
+                None => self.groups.push(Group {
+                    name: name.into(),
+                    members: members.to_vec(),
+                }),
+            }
         }
+    }
+
+    /// How many listeners there are, a measure of the memory and the work an answer stands for.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let in_groups: usize = self
+            .groups
+            .iter()
+            .map(|group| group.members.len() + 8)
+            .sum();
+        self.plain.len() + self.targets.len() + in_groups
     }
 
     #[must_use]

@@ -11,8 +11,10 @@ use crate::matches::Matches;
 use ahash::RandomState;
 use std::sync::Arc;
 
-/// Power of two. 16,384 places of 56 bytes, less than 1 MB for an account that is in use.
+/// Power of two. With the two bounds below an account's memo stays under 16 MB, mostly under 2.
 const PLACES: usize = 1 << 14;
+const SUBJECT_BYTES_MAX: usize = 256; // longer subjects are looked up each time
+const WEIGHT_MAX: usize = 128; // so are wide answers: delivering them costs far more than finding
 const FAMILIES: usize = 256;
 
 #[derive(Default)]
@@ -62,7 +64,10 @@ impl Memo {
         let mut matches = Matches::default();
         find(&mut matches);
         let matches = Arc::new(matches);
-        if place.candidate == hash {
+        let small = subject.len() <= SUBJECT_BYTES_MAX && matches.weight() <= WEIGHT_MAX;
+        if place.candidate == hash && !small {
+            place.matches = None;
+        } else if place.candidate == hash {
             if *place.subject != *subject {
                 place.subject = subject.into();
             }

@@ -3,27 +3,53 @@
 //!
 //! Invariant: a node without listeners and without children is removed with its last listener.
 
-use crate::matches::{Group, Listener, Matches};
+use crate::matches::{Listener, Matches};
+use crate::members::Members;
 use crate::subject::tokens;
 use ahash::AHashMap;
 
 const ROOT: usize = 0;
 
+/// Most nodes have one plain listener and nothing else; the rest lives outside of them.
 #[derive(Default)]
 struct Node {
     literal: AHashMap<Box<[u8]>, usize>,
     star: Option<usize>,
     tail: Option<usize>,
-    plain: Vec<u32>,
-    targets: Vec<u32>,
-    groups: Vec<Group>,
+    plain: Members,
+    rare: Option<Box<Rare>>,
+}
+
+#[derive(Default)]
+struct Rare {
+    targets: Members,
+    groups: AHashMap<Box<[u8]>, Members>,
+}
+
+impl Rare {
+    fn is_empty(&self) -> bool {
+        self.targets.is_empty() && self.groups.is_empty()
+    }
+
+    fn take(&mut self, queue: Option<&[u8]>, number: u32) -> bool {
+        let Some(name) = queue else {
+            return self.targets.take(number);
+        };
+        let Some(group) = self.groups.get_mut(name) else {
+            return false;
+        };
+        let taken = group.take(number);
+        if group.is_empty() {
+            self.groups.remove(name);
+        }
+        taken
+    }
 }
 
 impl Node {
     fn is_empty(&self) -> bool {
         self.plain.is_empty()
-            && self.targets.is_empty()
-            && self.groups.is_empty()
+            && self.rare.is_none()
             && self.literal.is_empty()
             && self.star.is_none()
             && self.tail.is_none()
@@ -38,10 +64,11 @@ impl Node {
     }
 
     fn collect(&self, into: &mut Matches) {
-        into.plain.extend_from_slice(&self.plain);
-        into.targets.extend_from_slice(&self.targets);
-        for group in &self.groups {
-            into.add_group(group);
+        into.plain.extend_from_slice(self.plain.as_slice());
+        if let Some(rare) = &self.rare {
+            into.targets.extend_from_slice(rare.targets.as_slice());
+            let groups = rare.groups.iter();
+            into.add_groups(groups.map(|(name, members)| (&**name, members.as_slice())));
         }
     }
 }
@@ -86,16 +113,13 @@ impl Trie {
         }
         let node = &mut self.nodes[at];
         match (listener, queue) {
-            (Listener::Target(number), _) => node.targets.push(number),
             (Listener::Plain(number), None) => node.plain.push(number),
+            (Listener::Target(number), _) => {
+                node.rare.get_or_insert_default().targets.push(number);
+            }
             (Listener::Plain(number), Some(name)) => {
-                match node.groups.iter_mut().find(|group| *group.name == *name) {
-                    Some(group) => group.members.push(number),
-                    None => node.groups.push(Group {
-                        name: name.into(),
-                        members: vec![number],
-                    }),
-                }
+                let groups = &mut node.rare.get_or_insert_default().groups;
+                groups.entry(name.into()).or_default().push(number);
             }
         }
         self.len += 1;
@@ -113,19 +137,22 @@ impl Trie {
             path.push((at, token));
         }
         let node = &mut self.nodes[at];
-        let removed = match (listener, queue) {
-            (Listener::Target(number), _) => take(&mut node.targets, number),
-            (Listener::Plain(number), None) => take(&mut node.plain, number),
-            (Listener::Plain(number), Some(name)) => {
-                let group = node.groups.iter_mut().find(|group| *group.name == *name);
-                let taken = group.is_some_and(|group| take(&mut group.members, number));
-                node.groups.retain(|group| !group.members.is_empty());
-                taken
-            }
+        let removed = match (listener, queue, &mut node.rare) {
+            (Listener::Plain(number), None, _) => node.plain.take(number),
+            (Listener::Plain(number), Some(_), Some(rare)) => rare.take(queue, number),
+            (Listener::Target(number), _, Some(rare)) => rare.take(None, number),
+            _ => false,
         };
+        if node.rare.as_ref().is_some_and(|rare| rare.is_empty()) {
+            node.rare = None;
+        }
         if removed {
             self.len -= 1;
-            self.prune(&path);
+            if self.len == 0 {
+                *self = Trie::default(); // gives the memory back
+            } else {
+                self.prune(&path);
+            }
         }
         removed
     }
@@ -196,15 +223,5 @@ impl Trie {
             self.nodes[child] = Node::default();
             self.free.push(child);
         }
-    }
-}
-
-fn take(list: &mut Vec<u32>, number: u32) -> bool {
-    match list.iter().position(|other| *other == number) {
-        Some(index) => {
-            list.swap_remove(index);
-            true
-        }
-        None => false,
     }
 }

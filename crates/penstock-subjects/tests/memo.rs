@@ -97,3 +97,13 @@ fn subjects_that_come_once_displace_nothing() {
         "an answer is remembered from the second time on"
     );
 }
+
+/// More subjects than places: whoever shares a place with another still gets its own answer.
+#[test]
+fn subjects_that_share_a_place_keep_their_own_answers() {
+    let mut memo = Memo::default();
+    for number in (0..40_000u32).flat_map(|number| [number, number, number / 2]) {
+        let given = memo.get(format!("a.{number}").as_bytes(), answer(number));
+        assert_eq!(given.plain, [number]);
+    }
+}

@@ -71,6 +71,10 @@ pub(crate) struct Connection {
     /// Bytes that are no frame yet, and how many there must be before it is worth looking again.
     pub partial: Vec<u8>,
     pub wanted: usize,
+    /// `partial` holds whole frames that a turn had no room for: they come before any read.
+    pub backlog: bool,
+    /// What its publishes cost in this turn, in listeners visited.
+    pub work: usize,
     /// Where this turn's bytes of the connection end in the arena.
     pub segment_end: u32,
     /// After a fault nothing more is read from it.
@@ -80,7 +84,11 @@ pub(crate) struct Connection {
     /// Given up: nothing is delivered to it any more, Python will hear of it.
     pub ended: bool,
     pub dirty: bool,
+    /// The last run that was looked at for this connection.
+    pub run_number: u64,
     pub output: Output,
+    /// Bytes for it behind the gate; they count towards its limit.
+    pub held_bytes: usize,
     pub subscriptions: AHashMap<Box<[u8]>, u32>,
     pub traffic: Traffic,
     /// Until when its publishes wait for a crowded subscriber, 0 for not at all.
@@ -94,12 +102,16 @@ impl Connection {
             switches,
             partial: Vec::new(),
             wanted: 0,
+            backlog: false,
+            work: 0,
             segment_end: 0,
             broken: false,
             held: false,
             ended: false,
             dirty: false,
+            run_number: 0,
             output: Output::default(),
+            held_bytes: 0,
             subscriptions: AHashMap::default(),
             traffic: Traffic::default(),
             paused_until_ns: 0,

@@ -6,6 +6,7 @@
 //! decision for each message and take the slow way.
 
 use crate::connection::{Connection, ConnectionId};
+use crate::held::Held;
 use crate::hub::Hub;
 use crate::output::Pool;
 use crate::subscription::Subscription;
@@ -21,6 +22,8 @@ const SHARING_BYTES_MIN: usize = 8 * 1024; // smaller blocks are copied into the
 const LARGE_BODY_BYTES: usize = 32 * 1024; // larger bodies are shared one by one
 const BLOCKS_MAX: usize = 16; // sids beyond these are rendered on their own
 const NOBODY: u32 = u32::MAX; // the publisher's slot of the server's own messages
+const WORK_MAX: usize = 200_000; // listeners visited for one connection in one turn
+const TURN_WORK_MAX: usize = 1_000_000; // and for all of them: some tens of milliseconds
 const PAUSE_NS: u64 = 5_000_000; // the longest a publisher waits for a crowded subscriber
 const PROGRESS_RECENT_NS: u64 = 50_000_000; // a subscriber without progress is not waited for
 
@@ -35,6 +38,7 @@ impl Hub {
     /// Delivers the publishes of `start..end`. Stops behind the first request that nobody listens
     /// to and whose sender wants to know, and returns its index.
     pub fn fan_out(&mut self, start: usize, end: usize) -> Option<usize> {
+        let end = end.min(self.vector.entries.len());
         if start < end && self.routes.answer(start).is_none() {
             self.resolve(start, end);
         }
@@ -46,19 +50,46 @@ impl Hub {
             };
             let matches = Arc::clone(matches);
             let slot = self.vector.entries[at].slot;
+            let weight = matches.weight().max(1);
+            if self.is_passed_over(at) || self.put_off(at, slot) {
+                at += 1;
+                continue;
+            }
+            let longest = at + (WORK_MAX / weight).max(1);
             let mut run_end = at + 1;
-            while run_end < end
+            while run_end < end.min(longest)
                 && self.vector.entries[run_end].slot == slot
                 && self.routes.answer(run_end).map(|(other, _)| other) == Some(number)
             {
                 run_end += 1;
             }
+            self.spend(slot, weight * (run_end - at));
             if let Some(unanswered) = self.deliver_run(at, run_end, slot, &matches) {
                 return Some(unanswered);
             }
             at = run_end;
         }
         None
+    }
+
+    fn spend(&mut self, slot: u32, work: usize) {
+        self.work += work;
+        if let Some(connection) = &mut self.connections[slot as usize] {
+            connection.work += work;
+        }
+    }
+
+    /// If a connection has had its share of the turn, or the turn is full, the rest of its frames
+    /// wait for the next one. The first frame of a turn is never put off.
+    fn put_off(&mut self, index: usize, slot: u32) -> bool {
+        let spent = self.connections[slot as usize]
+            .as_ref()
+            .map_or(0, |connection| connection.work);
+        let full = spent >= WORK_MAX || self.work >= TURN_WORK_MAX;
+        if full {
+            self.defer(index);
+        }
+        full
     }
 
     fn deliver_run(
@@ -74,7 +105,8 @@ impl Hub {
             || matches
                 .plain
                 .iter()
-                .any(|number| self.subscriptions.table[*number as usize].delivered_max > 0);
+                .any(|number| self.subscriptions.table[*number as usize].delivered_max > 0)
+            || self.has_twins(&matches.plain);
         if needs_decisions {
             for index in start..end {
                 let heard = self.deliver_one(index, slot, matches) || !matches.targets.is_empty();
@@ -96,6 +128,23 @@ impl Hub {
         None
     }
 
+    /// True if a connection listens twice: its messages must alternate, one by one.
+    fn has_twins(&mut self, plain: &[u32]) -> bool {
+        if plain.len() < 2 {
+            return false;
+        }
+        self.run_number += 1;
+        let run_number = self.run_number;
+        plain.iter().any(|number| {
+            let slot = self.subscriptions.table[*number as usize].slot;
+            self.connections[slot as usize]
+                .as_mut()
+                .is_some_and(|found| {
+                    std::mem::replace(&mut found.run_number, run_number) == run_number
+                })
+        })
+    }
+
     fn is_request(&self, index: usize) -> bool {
         !self.vector.entries[index].frame.reply.is_empty()
     }
@@ -112,6 +161,10 @@ impl Hub {
     fn deliver_to_all(&mut self, start: usize, end: usize, slot: u32, plain: &[u32]) -> usize {
         let entries = &self.vector.entries[start..end];
         let body_bytes = payload_bytes(entries);
+        let header_bytes: u64 = entries
+            .iter()
+            .map(|e| u64::from(e.frame.header_bytes))
+            .sum();
         let large = body_bytes / entries.len() as u64 >= LARGE_BODY_BYTES as u64;
         let wide = plain.len() >= SHARING_LISTENERS_MIN;
         let bodies = if wide && large {
@@ -161,7 +214,11 @@ impl Hub {
             }
             subscription.delivered += entries.len() as u64;
             connection.traffic.messages_out += entries.len() as u64;
-            connection.traffic.bytes_out += body_bytes;
+            connection.traffic.bytes_out += if headers {
+                body_bytes
+            } else {
+                body_bytes - header_bytes
+            };
             let receiver = subscription.slot;
             self.after_delivery(receiver, slot);
         }
@@ -261,13 +318,17 @@ impl Hub {
     fn give(&mut self, number: u32, message: &Message<'_>) -> bool {
         let subscription = &mut self.subscriptions.table[number as usize];
         let connections = &mut self.connections;
-        if !hand_over(connections, &mut self.pool, subscription, NOBODY, message) {
-            return false;
+        let handed = if self.held.gate > 0 {
+            hand_over_held(connections, &mut self.held, subscription, message)
+        } else {
+            hand_over(connections, &mut self.pool, subscription, NOBODY, message)
+        };
+        if handed {
+            let receiver = subscription.slot;
+            self.touch(receiver);
+            self.end_if_exhausted(number);
         }
-        let receiver = subscription.slot;
-        self.touch(receiver);
-        self.end_if_exhausted(number);
-        true
+        handed
     }
 
     /// A member's number below `count`, all equally likely (xorshift64*).
@@ -322,10 +383,33 @@ fn hand_over(
     connection
         .output
         .append(pool, |out| render(out, &message, &subscription.sid));
+    count_out(connection, subscription, &message);
+    true
+}
+
+/// Renders one message for one subscription behind the gate.
+fn hand_over_held(
+    connections: &mut [Option<Connection>],
+    held: &mut Held,
+    subscription: &mut Subscription,
+    message: &Message<'_>,
+) -> bool {
+    let Some(connection) = open_receiver(connections, subscription, NOBODY) else {
+        return false;
+    };
+    let message = seen_by(*message, connection.switches.headers);
+    held.scratch.clear();
+    render(&mut held.scratch, &message, &subscription.sid);
+    connection.held_bytes += held.scratch.len();
+    held.push_scratch(connection.id);
+    count_out(connection, subscription, &message);
+    true
+}
+
+fn count_out(connection: &mut Connection, subscription: &mut Subscription, message: &Message<'_>) {
     connection.traffic.messages_out += 1;
     connection.traffic.bytes_out += message.body.len() as u64 - 2;
     subscription.delivered += 1;
-    true
 }
 
 fn seen_by(message: Message<'_>, headers: bool) -> Message<'_> {

@@ -12,6 +12,7 @@ use penstock_wire::Verb;
 use std::sync::Arc;
 
 const UNRESOLVED: u32 = u32::MAX;
+const ROUTES_WEIGHT_MAX: usize = 1 << 20; // listeners kept at a time: 4 MB of numbers
 
 /// The routes of this turn's frames. Frames with the same subject in a row share an answer.
 #[derive(Default)]
@@ -52,8 +53,10 @@ pub struct Group {
 }
 
 impl Hub {
-    /// The group that begins at `from`, or none at the end of the vector.
+    /// The group that begins at `from`, or none at the end of the vector. The routes of the group
+    /// before are forgotten.
     pub fn next_group(&mut self, from: usize) -> Option<Group> {
+        self.routes.clear();
         let count = self.vector.entries.len();
         let start = (from..count).find(|index| !self.is_passed_over(*index))?;
         let bulk = self.is_bulk(start);
@@ -61,11 +64,11 @@ impl Hub {
         while end < count && (self.is_bulk(end) == bulk || self.is_passed_over(end)) {
             end += 1;
         }
-        let runs = if bulk {
-            self.runs(start, end)
-        } else {
-            Vec::new()
-        };
+        let mut runs = Vec::new();
+        if bulk {
+            end = self.resolve(start, end);
+            runs = self.pick_runs(start, end);
+        }
         Some(Group {
             bulk,
             start,
@@ -76,7 +79,8 @@ impl Hub {
 
     /// Finds the routes of a stretch of publishes, and the runs in it.
     pub fn runs(&mut self, start: usize, end: usize) -> Vec<Run> {
-        self.resolve(start, end);
+        let end = end.min(self.vector.entries.len());
+        let end = self.resolve(start, end);
         self.pick_runs(start, end)
     }
 
@@ -101,15 +105,17 @@ impl Hub {
             }
     }
 
-    /// Finds the routes of the publishes in a stretch of the vector.
+    /// Finds the routes of the publishes in a stretch of the vector, or of its beginning if the
+    /// answers become too many to keep; returns where it ended.
     #[allow(clippy::cast_possible_truncation)] // answers are fewer than frames
-    pub(crate) fn resolve(&mut self, start: usize, end: usize) {
+    pub(crate) fn resolve(&mut self, start: usize, end: usize) -> usize {
         let routes = &mut self.routes;
         routes
             .of_entry
             .resize(self.vector.entries.len(), UNRESOLVED);
         let bytes = self.vector.bytes();
         let mut last: Option<(u32, &[u8], u32)> = None;
+        let mut weight = 0;
         for index in start..end {
             let entry = &self.vector.entries[index];
             let Some(connection) = &self.connections[entry.slot as usize] else {
@@ -130,11 +136,17 @@ impl Hub {
             let Some(router) = self.accounts.get_mut(account as usize) else {
                 continue;
             };
-            routes.answers.push(router.find(subject));
+            if weight > ROUTES_WEIGHT_MAX {
+                return index;
+            }
+            let answer = router.find(subject);
+            weight += answer.weight() + 1;
+            routes.answers.push(answer);
             let number = routes.answers.len() as u32 - 1;
             routes.of_entry[index] = number;
             last = Some((account, subject, number));
         }
+        end
     }
 
     /// Stable partition of a group by target.

@@ -3,6 +3,7 @@
 
 use crate::connection::{Connection, ConnectionId, Ending, Switches, Traffic};
 use crate::groups::Routes;
+use crate::held::Held;
 use crate::output::{Flushed, Pool};
 use crate::subscription::Subscriptions;
 use crate::vector::Vector;
@@ -32,13 +33,24 @@ pub struct Hub {
     pub(crate) connections: Vec<Option<Connection>>,
     pub(crate) generations: Vec<u32>,
     pub(crate) free: Vec<u32>,
+    /// Slots given back in this turn: frames of the vector may still name them.
+    pub(crate) retired: Vec<u32>,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) accounts: Vec<Router>,
     pub(crate) pool: Pool,
+    pub(crate) held: Held,
     pub(crate) dirty: Vec<u32>,
     pub(crate) ended: Vec<(ConnectionId, Ending)>,
     /// Subscribers for which publishers are resting.
     pub(crate) crowded: Vec<u32>,
+    /// Frames of this turn that Python must look at.
+    pub(crate) careful_frames: usize,
+    /// What this turn's publishes cost so far, in listeners visited.
+    pub(crate) work: usize,
+    /// Connections whose frames were put off to the next turn.
+    pub(crate) deferred: Vec<u32>,
+    /// Numbers the runs, to notice a connection that listens twice.
+    pub(crate) run_number: u64,
     pub(crate) random: u64,
     pub(crate) now_ns: u64,
 }
@@ -54,12 +66,18 @@ impl Hub {
             connections: Vec::new(),
             generations: Vec::new(),
             free: Vec::new(),
+            retired: Vec::new(),
             subscriptions: Subscriptions::default(),
             accounts: Vec::new(),
             pool: Pool::default(),
+            held: Held::default(),
             dirty: Vec::new(),
             ended: Vec::new(),
             crowded: Vec::new(),
+            careful_frames: 0,
+            work: 0,
+            deferred: Vec::new(),
+            run_number: 0,
             random: seed | 1,
             now_ns: 0,
         }
@@ -98,10 +116,11 @@ impl Hub {
             return false;
         };
         for (_, number) in connection.subscriptions.drain() {
-            self.subscriptions.remove(&mut self.accounts, number);
+            self.subscriptions.leave(number);
         }
+        self.subscriptions.sweep(&mut self.accounts);
         connection.output.clear(&mut self.pool);
-        self.free.push(id.slot());
+        self.retired.push(id.slot());
         true
     }
 
@@ -122,9 +141,14 @@ impl Hub {
             return;
         }
         if let Some(connection) = &mut self.connections[slot as usize] {
-            connection
-                .output
-                .append(&mut self.pool, |out| out.extend_from_slice(bytes));
+            if self.held.gate > 0 {
+                self.held.push(id, bytes);
+                connection.held_bytes += bytes.len();
+            } else {
+                connection
+                    .output
+                    .append(&mut self.pool, |out| out.extend_from_slice(bytes));
+            }
         }
         self.touch(slot);
     }
@@ -138,7 +162,7 @@ impl Hub {
             connection.dirty = true;
             self.dirty.push(slot);
         }
-        if connection.output.bytes() > self.bounds.pending_bytes_max {
+        if connection.output.bytes() + connection.held_bytes > self.bounds.pending_bytes_max {
             self.give_up(slot, Ending::PendingTooLarge);
         }
     }

@@ -6,15 +6,19 @@
 //! leaves through whatever can be written to. The socket driver and the tests use the same doors.
 #![forbid(unsafe_code)]
 
+mod columns;
 mod connection;
 mod fanout;
 mod groups;
+mod held;
 mod hub;
 mod intake;
 mod output;
+pub mod run_bytes;
 mod subscription;
 mod vector;
 
+pub use columns::Lane;
 pub use connection::{ConnectionId, Ending, Switches, Traffic};
 pub use groups::{Group, Run};
 pub use hub::{Bounds, Hub};

@@ -24,7 +24,11 @@ pub(crate) struct Subscriptions {
     pub table: Vec<Subscription>,
     free: Vec<u32>,
     retired: Vec<u32>,
+    /// Dead, but still in the routes: a connection with a million subscriptions leaves in steps.
+    leaving: Vec<u32>,
 }
+
+const LEAVING_MAX: usize = 4096; // taken out of the routes in one turn
 
 impl Subscriptions {
     #[allow(clippy::cast_possible_truncation)] // 4 G subscriptions do not fit into memory
@@ -41,18 +45,45 @@ impl Subscriptions {
         number
     }
 
-    /// Takes a subscription out of its account's routes. The caller removes its sid.
+    /// Ends a subscription: nothing is delivered to it from now on. The caller removes its sid.
     pub fn remove(&mut self, accounts: &mut [Router], number: u32) {
-        let subscription = &mut self.table[number as usize];
-        if !subscription.live {
-            return;
+        if self.leave(number) {
+            self.leaving.pop();
+            self.take_out(accounts, number);
         }
-        subscription.live = false;
+    }
+
+    /// Ends a subscription, but takes it out of the routes later. False if it had ended already.
+    pub fn leave(&mut self, number: u32) -> bool {
+        let subscription = &mut self.table[number as usize];
+        let was_live = std::mem::take(&mut subscription.live);
+        if was_live {
+            self.leaving.push(number);
+        }
+        was_live
+    }
+
+    fn take_out(&mut self, accounts: &mut [Router], number: u32) {
+        let subscription = &self.table[number as usize];
         if let Some(router) = accounts.get_mut(subscription.account as usize) {
             let queue = subscription.queue.as_deref();
             router.remove(&subscription.pattern, queue, Listener::Plain(number));
         }
         self.retired.push(number);
+    }
+
+    /// Takes some of those that left out of the routes.
+    pub fn sweep(&mut self, accounts: &mut [Router]) {
+        for _ in 0..LEAVING_MAX {
+            let Some(number) = self.leaving.pop() else {
+                break;
+            };
+            self.take_out(accounts, number);
+        }
+    }
+
+    pub fn is_swept(&self) -> bool {
+        self.leaving.is_empty()
     }
 
     /// Numbers retired in the turn that ended may be used again.

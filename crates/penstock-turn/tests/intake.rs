@@ -93,7 +93,7 @@ proptest! {
         holds in vec(any::<bool>(), 1..5),
     ) {
         let stream = [frames.concat(), noise].concat();
-        let whole = collect(&[stream.clone()], 1 << 20, &[false]);
+        let whole = collect(std::slice::from_ref(&stream), 1 << 20, &[false]);
         prop_assert!(whole.len() >= frames.len());
         let mut pieces = Vec::new();
         let mut rest = &stream[..];

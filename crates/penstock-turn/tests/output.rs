@@ -36,6 +36,7 @@ fn action() -> impl Strategy<Value = Action> {
         3 => (0..RECEIVERS, prop_oneof![0usize..30, 100_000usize..300_000])
             .prop_map(|(receiver, bytes)| Action::Send(receiver, bytes)),
         3 => (1usize..5, size).prop_map(|(count, bytes)| Action::Publish(count, bytes)),
+        2 => (30usize..60, 200usize..400).prop_map(|(count, bytes)| Action::Publish(count, bytes)),
         4 => (0..RECEIVERS, vec(take(), 0..6))
             .prop_map(|(receiver, plan)| Action::Flush(receiver, plan)),
     ]
@@ -186,7 +187,7 @@ fn a_blocked_flush_is_overdue_until_all_that_waited_then_is_sent() {
     let id = receivers[1].id;
     hub.begin_turn(100);
     hub.send(id, &[b'x'; 1000]);
-    let mut flush = |hub: &mut Hub, now_ns: u64, plan: Vec<Take>| {
+    let flush = |hub: &mut Hub, now_ns: u64, plan: Vec<Take>| {
         hub.begin_turn(now_ns);
         hub.flush(id.slot(), &mut Sink::new(plan)).unwrap()
     };

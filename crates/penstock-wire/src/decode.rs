@@ -74,6 +74,9 @@ pub fn decode(buffer: &[u8], limits: &Limits) -> Step {
         while buffer.get(start).copied().is_some_and(is_blank) {
             start += 1;
         }
+        if start - verb_bytes > limits.control_line_bytes_max + 1 {
+            return Step::Fault(Fault::ControlLineTooLong);
+        }
     }
     let window_end = buffer.len().min(start + limits.control_line_bytes_max + 2);
     let Some(line_bytes) = memchr(b'\n', &buffer[start..window_end]) else {

@@ -306,6 +306,23 @@ fn limits_hold_at_their_edges() {
     assert_eq!(decode(b"HPUB a 5 4\r\n", &LIMITS), bad);
 }
 
+#[test]
+fn a_payload_is_as_long_as_it_said() {
+    let unknown = Step::Fault(Fault::UnknownOperation);
+    for wrong in ["xy\r\n", "x\n\r\n", "x\r!", "x!"] {
+        let bytes = format!("PUB a 1\r\n{wrong}");
+        assert_eq!(decode(bytes.as_bytes(), &LIMITS), unknown, "{bytes:?}");
+    }
+    for short in ["", "x", "x\r"] {
+        let bytes = format!("PUB a 1\r\n{short}");
+        assert_eq!(
+            decode(bytes.as_bytes(), &LIMITS),
+            Step::Incomplete(12),
+            "{bytes:?}"
+        );
+    }
+}
+
 /// A server that keeps what is no frame yet must never keep more than a line's worth of it, or a
 /// client that never ends its line owns the memory of the server.
 #[test]

@@ -50,3 +50,13 @@ class PeerError(Exception):
         super().__init__(note or reason.shown)
         self.reason = reason
         self.note = note
+
+
+class StorageError(Exception):
+    """The disk's fault: one stream, or the store, cannot go on."""
+
+    def __init__(self, operation: str, path: str, hint: str) -> None:
+        super().__init__(f"{operation} {path}: {hint}")
+        self.operation = operation
+        self.path = path
+        self.hint = hint

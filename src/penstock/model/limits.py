@@ -21,7 +21,7 @@ LAME_DUCK_GRACE_NS = 10_000_000_000  # the reference's default
 LAME_DUCK_DURATION_NS = 120_000_000_000  # the reference's default
 CLOSED_CONNECTIONS_KEPT = 10_000  # what /connz?state=closed remembers, as the reference
 CROWDED_BYTES = 8 * MIB  # output waiting for a reading subscriber that slows its publishers down
-READ_BYTES_MAX = 128 * KIB  # from one connection in one turn: what 50 subscribers get still fits a cache
+READ_BYTES_MAX = 128 * KIB  # from one connection in one turn; fifty times that still fits a cache
 TURN_BYTES_MAX = 16 * MIB  # from all connections in one turn: bounds its length and its memory
 ACCEPTS_MAX = 64  # connections taken in one go, so that a storm of them does not stop the rest
 ACCEPT_PAUSE_NS = 1_000_000_000  # after the system ran out of descriptors

@@ -1,14 +1,16 @@
-"""The server's own services: subjects that a part of the server answers.
+"""The server's own services: subjects that a part of the server answers, one request at a time.
 
-A service listens like a subscriber, but as a *target* of the kernel's router: its requests come to
-Python as runs, after core fan-out. A handler is pure: request in, reply out, None for no reply.
+A handler is pure: request in, reply out, None for no reply. One that fails is logged by `failed`
+and costs its sender's connection, nobody else's.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import NamedTuple
 
 from penstock.kernel.hub import Frame, Hub
 from penstock.routing.accounts import Account
+from penstock.routing.targets import Targets
 
 
 class Request(NamedTuple):
@@ -27,23 +29,55 @@ class Request(NamedTuple):
 
 
 Handler = Callable[[Request], bytes | None]
+Failed = Callable[[Frame], None]
+Gate = Callable[[], contextlib.AbstractContextManager[None]]
+
+
+class Service:
+    """One handler as a target."""
+
+    def __init__(
+        self, hub: Hub, account: Account, handler: Handler, failed: Failed, gate: Gate
+    ) -> None:
+        self._hub = hub
+        self._account = account
+        self._handler = handler
+        self._failed = failed
+        self._gate = gate
+
+    def take(self, start: int, end: int) -> None:
+        for position in range(start, end):
+            index = self._hub.picked(position)
+            columns = None if index is None else self._hub.frame(index)
+            if columns is not None:
+                self._answer(Frame(*columns))
+
+    def _answer(self, frame: Frame) -> None:
+        try:
+            reply = self._handler(Request(self._account, frame))
+        except Exception:  # a bug of ours must not reach other connections
+            self._failed(frame)
+            return
+        if reply is not None and frame.reply:
+            with self._gate():
+                self._hub.publish(self._account.number, frame.reply, b"", b"", reply)
 
 
 class Services:
-    """Which handler stands behind which target number."""
+    """All services of a server."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, targets: Targets, failed: Failed) -> None:
         self._hub = hub
-        self._handlers: list[tuple[Account, Handler]] = []
+        self._targets = targets
+        self._failed = failed
 
-    def add(self, account: Account, pattern: bytes, handler: Handler) -> None:
-        target = len(self._handlers)
-        self._handlers.append((account, handler))
-        added = self._hub.add_target(account.number, pattern, target)
-        assert added, f"not a pattern: {pattern!r}"
-
-    def handle(self, target: int, frame: Frame) -> None:
-        account, handler = self._handlers[target]
-        reply = handler(Request(account, frame))
-        if reply is not None and frame.reply:
-            self._hub.publish(account.number, frame.reply, b"", b"", reply)
+    def add(
+        self,
+        account: Account,
+        pattern: bytes,
+        handler: Handler,
+        gate: Gate = contextlib.nullcontext,
+    ) -> None:
+        """Replies leave inside `gate`, which may hold them back."""
+        service = Service(self._hub, account, handler, self._failed, gate)
+        self._targets.listen(self._targets.add(service), account, pattern)

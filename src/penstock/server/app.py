@@ -17,6 +17,8 @@ from penstock.model import limits, version
 from penstock.model.errors import Reason
 from penstock.routing.accounts import Accounts
 from penstock.routing.services import Services
+from penstock.routing.targets import Targets
+from penstock.server.addresses import host_port, reachable_hosts
 from penstock.server.clients import Clients
 from penstock.server.clock import monotonic_ns, wall_ns
 from penstock.server.context import Context
@@ -27,6 +29,7 @@ from penstock.server.user_info import UserInfo
 from penstock.wire.info import ServerInfo
 
 if TYPE_CHECKING:
+    from penstock.server.jetstream.jetstream import JetStream
     from penstock.server.monitor.listener import Monitor
 
 _DEADLINE_CHECK_NS = 500_000_000
@@ -54,10 +57,12 @@ class Server:
             seed=int.from_bytes(os.urandom(8), "little"),
         )
         self.accounts = Accounts(self.hub)
-        self.services = Services(self.hub)
-        self.turns = Turns(self.context.loop, self.hub, self.services)
+        self.targets = Targets(self.hub)
+        self.turns = Turns(self.context.loop, self.hub, self.targets)
         self.clients = Clients(self.context, self.hub, self.accounts, self.turns)
+        self.services = Services(self.hub, self.targets, self.clients.failed)
         self.monitor: Monitor | None = None
+        self.jetstream: JetStream | None = None
         self._listener: Listener | None = None
         self._stopped = asyncio.Event()
 
@@ -68,21 +73,28 @@ class Server:
 
     def urls(self) -> dict[str, list[str]]:
         """Where the server can be reached, by kind of port."""
-        host = self.options.host
-        urls = {"nats": [f"nats://{host}:{self.port}"]}
+        hosts = reachable_hosts(self.options.host)
+        urls = {"nats": [f"nats://{host_port(host, self.port)}" for host in hosts]}
         if self.monitor is not None:
-            urls["monitoring"] = [f"http://{self.monitor.host}:{self.monitor.port}"]
+            port = self.monitor.port
+            hosts = reachable_hosts(self.monitor.host)
+            urls["monitoring"] = [f"http://{host_port(host, port)}" for host in hosts]
         return urls
 
     async def start(self) -> None:
         """Listens; raises OSError when the address is taken."""
         options = self.options
-        listening = bind(options.host, options.port)
+        try:
+            listening = bind(options.host, options.port)
+        except OSError as error:
+            where = host_port(options.host, options.port)
+            raise OSError(error.errno, f"client port {where}: {error.strerror}") from None
         try:
             await self._start_monitor()
         except OSError:
             listening.close()
             raise
+        self._start_jetstream()
         UserInfo(self.context, self.clients).register(self.services, self.accounts)
         self.turns.start(self.clients)
         self._listener = Listener(
@@ -91,8 +103,17 @@ class Server:
         self.context.info = msgspec.structs.replace(self.context.info, port=self.port)
         self._check_deadlines()
         self.context.logger.info(
-            "Listening for client connections on %s:%d", options.host, self.port
+            "Listening for client connections on %s", host_port(options.host, self.port)
         )
+
+    def _start_jetstream(self) -> None:
+        if not self.options.jetstream:
+            return
+        from penstock.server.jetstream.jetstream import JetStream  # noqa: PLC0415 -- if asked for
+
+        account = self.accounts.global_account
+        self.jetstream = JetStream(self.context, self.hub, self.targets, self.turns, account)
+        self.jetstream.start(self.services)
 
     async def _start_monitor(self) -> None:
         if self.options.http_port is None:
@@ -117,6 +138,8 @@ class Server:
         self.clients.shut()
         if self.monitor is not None:
             await self.monitor.stop()
+        if self.jetstream is not None:
+            self.jetstream.stop()
         self.turns.stop()
         self.context.stop_timers()
 

@@ -24,6 +24,7 @@ from penstock.server.turns import Turns
 from penstock.wire.info import render_info
 from penstock.wire.render import no_responders_headers, render_error, render_status
 from penstock.wire.session import Session
+from penstock.wire.trace import describe
 
 _ENDINGS = {
     Ending.CLOSED_BY_PEER: Reason.CLIENT_CLOSED,
@@ -86,8 +87,13 @@ class Clients:
             started_wall_ns=wall_ns(),
             started_ns=monotonic_ns(),
         )
+        try:
+            self._hub.attach(connection.id, client.detach())
+        except OSError as error:
+            self._hub.close(connection.id)
+            self._context.logger.error("%s - Cannot be watched: %s", connection, error)
+            return
         self._table[connection.id] = connection
-        self._hub.attach(connection.id, client.detach())
         self._context.logger.debug("%s - Client connection created", connection)
         self._hub.send(connection.id, render_info(self._context.info_for(connection)))
         if 0 < options.max_connections < len(self._table):
@@ -144,7 +150,7 @@ class Clients:
     def frame(self, index: int, frame: Frame) -> None:
         connection = self._table[frame.connection]
         if self._context.log.trace:
-            self._context.logger.log(TRACE, "%s - <<- %s", connection, frame[:1] + frame[2:])
+            self._context.logger.log(TRACE, "%s - <<- %s", connection, describe(frame))
         self._effects.run(connection, connection.session.apply(frame), index)
 
     def unanswered(self, frame: Frame) -> None:

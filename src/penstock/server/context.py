@@ -67,5 +67,7 @@ class Context:
 
     def _fire(self) -> None:
         self._armed = None
-        self.wheel.advance(monotonic_ns())
-        self._arm()
+        try:
+            self.wheel.advance(monotonic_ns())
+        finally:  # one that fails must not stop the others
+            self._arm()

@@ -69,4 +69,7 @@ class Doorkeeper:
             self._turns.flush()
             self._turns.soon()
 
-        self._context.loop.run_in_executor(self._threads, slow.run).add_done_callback(done)
+        def compare() -> Verdict:
+            return Verdict.DENIED if connection.closed else slow.run()
+
+        self._context.loop.run_in_executor(self._threads, compare).add_done_callback(done)

@@ -48,7 +48,8 @@ class Pings:
         assert columns is not None, "the timer outlived its connection"
         now_ns = monotonic_ns()
         silent_ns = now_ns - Traffic(*columns).last_activity_ns
-        if silent_ns >= self._interval_ns or connection.rtt_ns == 0:
+        unmeasured = connection.rtt_ns == 0 and connection.pings_out == 0
+        if silent_ns >= self._interval_ns or unmeasured:
             if connection.pings_out >= self._context.options.ping_max:
                 self._close(connection, Reason.STALE_CONNECTION)
                 return

@@ -31,8 +31,6 @@ async def run(options: Options, log: ServerLog) -> int:
     logger.info("  Version:  %s", version.REFERENCE_VERSION)
     logger.info("  Name:     %s", info.server_name)
     logger.info("  ID:       %s", info.server_id)
-    if options.jetstream:
-        logger.warning("JetStream was asked for, but this version serves core NATS only")
     try:
         await server.start()
     except OSError as error:
@@ -91,6 +89,9 @@ def _files(server: Server) -> Iterator[None]:
             stack.callback(options.pid_file.unlink, missing_ok=True)
         if options.ports_file_dir is not None:
             ports = PortsFile(options.ports_file_dir, os.getpid())
-            ports.write(server.urls())
+            try:
+                ports.write(server.urls())
+            except OSError as error:
+                server.context.logger.error("Cannot write the ports file: %s", error)
             stack.callback(ports.remove)
         yield

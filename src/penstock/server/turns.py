@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from penstock.kernel.hub import Frame, Hub
-from penstock.routing.services import Services
+from penstock.routing.targets import Targets
 from penstock.server.clock import monotonic_ns
 
 
@@ -27,12 +27,14 @@ class FrameHandler(Protocol):
 class Turns:
     """Runs a turn whenever there is something to read."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, hub: Hub, services: Services) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, hub: Hub, targets: Targets) -> None:
         self._loop = loop
         self._hub = hub
-        self._services = services
+        self._targets = targets
         self._clients: FrameHandler | None = None
         self._next: asyncio.Handle | None = None
+        # What must happen once in every turn before anything is sent, such as a commit.
+        self.before_flush: list[Callable[[], None]] = []
 
     def start(self, clients: FrameHandler) -> None:
         self._clients = clients
@@ -52,7 +54,17 @@ class Turns:
         if self._next is not None:
             self._next.cancel()
             self._next = None
-        again_ns = hub.turn(monotonic_ns())
+        try:
+            self._walk()
+        finally:  # whatever happened, what is left must not wait for another event
+            self.flush()
+            again_ns = hub.next_turn()
+            if again_ns >= 0:
+                self._schedule(again_ns)
+
+    def _walk(self) -> None:
+        hub = self._hub
+        hub.turn(monotonic_ns())
         position = 0
         while (group := hub.next_group(position)) is not None:
             bulk, start, position, runs = group
@@ -61,13 +73,12 @@ class Turns:
             else:
                 for index in range(start, position):
                     self._careful(index)
-        self.flush()
-        if again_ns >= 0:
-            self._schedule(again_ns)
 
     def flush(self) -> None:
         """Sends what waits, and tells the clients which connections the kernel gave up."""
         assert self._clients is not None
+        for action in self.before_flush:
+            action()
         for connection_id, ending in self._hub.flush():
             self._clients.ended(connection_id, ending)
 
@@ -82,13 +93,7 @@ class Turns:
             self._look(index, self._clients.unanswered)
             start = index + 1
         for target, run_start, run_end in runs:
-            for position in range(run_start, run_end):
-                picked = hub.picked(position)
-                assert picked is not None
-                self._serve(target, picked)
-
-    def _serve(self, target: int, index: int) -> None:
-        self._look(index, lambda frame: self._services.handle(target, frame))
+            self._targets.take(target, run_start, run_end)
 
     def _careful(self, index: int) -> None:
         clients = self._clients

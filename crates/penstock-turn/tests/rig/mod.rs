@@ -56,7 +56,7 @@ impl Source for Bytes<'_> {
 pub fn feed(hub: &mut Hub, id: ConnectionId, data: &[u8]) -> (usize, Received) {
     let mut source = Bytes {
         data,
-        interrupted: data.len() % 3 == 0,
+        interrupted: data.len().is_multiple_of(3),
     };
     let received = hub.receive(id.slot(), &mut source);
     (data.len() - source.data.len(), received)

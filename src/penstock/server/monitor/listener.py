@@ -45,7 +45,11 @@ class Monitor:
 
     async def start(self) -> None:
         """Serves from here on; raises OSError when the address is taken."""
-        listening = bind(self.host, self.port)
+        try:
+            listening = bind(self.host, self.port)
+        except OSError as error:
+            where = f"{self.host}:{self.port}"
+            raise OSError(error.errno, f"http port {where}: {error.strerror}") from None
         self.port = int(listening.getsockname()[1])
         shown_host = f"[{self.host}]" if ":" in self.host else self.host
         self._context.logger.info("Starting http monitor on %s:%d", shown_host, self.port)

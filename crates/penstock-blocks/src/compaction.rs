@@ -1,0 +1,258 @@
+//! Getting space back: blocks without messages go, blocks of which less than half lives are
+//! written anew. Never the last one, and in files never before the notes a block holds are carried
+//! on and durable.
+
+use crate::block::{Block, Loaded};
+use crate::error::Result;
+use crate::index::Place;
+use crate::note::{self, Range};
+use crate::record::{BlockKey, Record};
+use crate::store::Store;
+
+const COMPACTED_BYTES_MIN: u64 = 4096; // a smaller file is not worth a new one
+const RANGE_LOOKED_INTO_MAX: u64 = 4096; // longer ranges are carried on without asking whose
+
+impl Store {
+    /// Bytes in files that nobody needs; what `reclaim` could work on.
+    #[must_use]
+    pub fn dead_bytes(&self) -> u64 {
+        self.blocks.iter().map(Block::dead_bytes).sum()
+    }
+
+    /// Gives back the space of up to so many blocks; answers with how many. Everything removed so
+    /// far must be durable in the log, if there is one: call `checkpoint` instead then.
+    pub fn reclaim(&mut self, blocks_max: usize) -> Result<usize> {
+        let others = self.blocks.len().saturating_sub(1);
+        let worth = self
+            .blocks
+            .iter()
+            .take(others)
+            .filter(|block| is_worth(block, self.first));
+        let mut numbers: Vec<u32> = worth.map(|block| block.number).take(blocks_max).collect();
+        if self.files.is_none() {
+            return Ok(0);
+        }
+        let mut error = None;
+        numbers.retain(|number| {
+            let carried = self.carry_removals(*number).unwrap_or_else(|failure| {
+                error = Some(failure);
+                false
+            });
+            carried && error.is_none()
+        });
+        if let Some(error) = error {
+            return Err(error);
+        }
+        if numbers.is_empty() {
+            return Ok(0);
+        }
+        if !self.is_alive(self.last) && self.last >= self.first {
+            self.removals.push((self.last, self.last)); // so that the number is not given again
+        }
+        self.sync()?;
+        let mut reclaimed = 0;
+        for number in numbers {
+            reclaimed += usize::from(self.reclaim_block(number)?);
+        }
+        if let Some(files) = &mut self.files {
+            files.sync_names()?;
+        }
+        Ok(reclaimed)
+    }
+
+    fn reclaim_block(&mut self, number: u32) -> Result<bool> {
+        let Some(position) = self.position_of_number(number) else {
+            return Ok(false);
+        };
+        if self.blocks[position].messages > 0 {
+            return self.rewrite(position);
+        }
+        if let Some(files) = &mut self.files {
+            files.remove(number)?;
+        }
+        self.blocks.remove(position);
+        self.cache.take(number);
+        Ok(true)
+    }
+
+    fn position_of_number(&self, number: u32) -> Option<usize> {
+        self.blocks
+            .binary_search_by_key(&number, |block| block.number)
+            .ok()
+    }
+
+    /// Notes again what the notes of a block say that still matters. False if that would be as
+    /// much as the block itself; then it is left until the stream has moved on.
+    fn carry_removals(&mut self, number: u32) -> Result<bool> {
+        let Some(position) = self.position_of_number(number) else {
+            return Ok(false);
+        };
+        let mut carried = Vec::new();
+        if self.blocks[position].note_bytes > 0 {
+            self.ensure(position)?;
+            let last_alive = self.scan_backward(position, u64::MAX - 1, |_| true)?;
+            let ranges = self
+                .loaded(position)
+                .map_or(&[][..], |loaded| &loaded.removals);
+            for range in ranges {
+                self.carry(
+                    *range,
+                    position,
+                    last_alive.unwrap_or(u64::MAX),
+                    &mut carried,
+                );
+            }
+            note::join(&mut carried);
+        }
+        let first = self.first;
+        let before = position
+            .checked_sub(1)
+            .map_or(0, |before| self.blocks[before].last);
+        let after = self.blocks.get(position + 1).map_or(0, |after| after.first);
+        let block = &mut self.blocks[position];
+        if block.messages == 0 && (carried.len() * size_of::<Range>() * 2) as u64 > block.length {
+            block.held_at = first;
+            return Ok(false);
+        }
+        if block.messages == 0 && before + 1 < after && after > first {
+            carried.push((before + 1, after - 1)); // with the gaps on both sides
+        }
+        if block.note_bytes > 0 {
+            self.first_noted = 0;
+        }
+        self.removals.extend(carried);
+        Ok(true)
+    }
+
+    /// Of a range noted in a block that goes, what is about records still there, or about numbers
+    /// behind the last message, which nothing else would tell.
+    fn carry(&self, (first, last): Range, from: usize, end: u64, carried: &mut Vec<Range>) {
+        let first = first.max(self.first);
+        if first > last {
+            return;
+        }
+        if last - first > RANGE_LOOKED_INTO_MAX {
+            carried.push((first, last));
+            return;
+        }
+        for sequence in first..=last {
+            let position = self.position_of(sequence);
+            let matters = match self.blocks.get(position) {
+                Some(block) if block.first <= sequence && sequence <= block.last => {
+                    block.deleted.contains(sequence) && (position != from || sequence > end)
+                }
+                _ => true, // of a block that is gone; the note says that it went by will
+            };
+            if matters {
+                carried.push((sequence, sequence));
+            }
+        }
+    }
+
+    /// Writes a block anew with its living messages only. One with damage stays as it is.
+    fn rewrite(&mut self, position: usize) -> Result<bool> {
+        self.ensure_data(position)?;
+        let number = self.blocks[position].number;
+        let Some(loaded) = self
+            .loaded(position)
+            .filter(|loaded| loaded.damaged.is_empty())
+        else {
+            return Ok(false);
+        };
+        let key = self
+            .files
+            .as_ref()
+            .map(|_| BlockKey::new(&self.name, number));
+        let (mut block, fresh) = self.living(&self.blocks[position], loaded, key.as_ref());
+        if let Some(files) = &mut self.files {
+            files.replace_block(number, &fresh.data)?;
+        }
+        block.fill_bloom(&fresh.index, &self.subjects, self.first);
+        self.cache.insert(number, fresh);
+        self.blocks[position] = block;
+        Ok(true)
+    }
+
+    fn living(&self, old: &Block, loaded: &Loaded, key: Option<&BlockKey>) -> (Block, Loaded) {
+        let mut block = Block::new(old.number, 0);
+        let mut fresh = Loaded::default();
+        for ordinal in loaded.index.at_or_after(self.first)..loaded.index.len() {
+            let (sequence, place) = (loaded.index.sequence(ordinal), loaded.index.place(ordinal));
+            if old.deleted.contains(sequence) {
+                continue;
+            }
+            let Some(record) = Record::decode(&loaded.data[place.offset as usize..]) else {
+                continue;
+            };
+            let offset = fresh.data.len();
+            fresh.data.extend_from_slice(record.bytes());
+            fresh.index.push(
+                sequence,
+                Place {
+                    offset: offset as u32,
+                    ..place
+                },
+            );
+            let framing = record.framing(offset);
+            block.appended(
+                sequence,
+                record.timestamp_ns,
+                u64::from(place.bytes),
+                framing,
+            );
+        }
+        if let Some(key) = key {
+            let time_ns = block.last_timestamp_ns;
+            note::write_seal(&mut fresh.data, key, time_ns, block.framing, true);
+        }
+        fresh.index.shrink();
+        fresh.data.shrink_to_fit();
+        fresh.written = fresh.data.len();
+        block.length = fresh.data.len() as u64;
+        block.sealed = true;
+        (block, fresh)
+    }
+
+    /// In memory, space comes back at once: at the front,
+    pub(crate) fn reclaim_memory(&mut self) {
+        if self.files.is_some() {
+            return;
+        }
+        while self.blocks.len() > 1 && self.blocks[0].messages == 0 {
+            self.cache.take(self.blocks[0].number);
+            self.blocks.pop_front();
+        }
+        self.reclaim_memory_at(0);
+    }
+
+    /// and wherever something was removed.
+    pub(crate) fn reclaim_memory_at(&mut self, position: usize) {
+        if self.files.is_some() || position + 1 >= self.blocks.len() {
+            return;
+        }
+        let block = &self.blocks[position];
+        if block.messages == 0 {
+            self.cache.take(block.number);
+            self.blocks.remove(position);
+            return;
+        }
+        let alive = (block.records - block.messages) * 2 <= block.records;
+        let loaded = self.cache.get(block.number).filter(|_| !alive);
+        if let Some(loaded) = loaded {
+            let (block, fresh) = self.living(block, loaded, None);
+            self.cache.insert(block.number, fresh);
+            self.blocks[position] = block;
+        }
+    }
+}
+
+fn is_worth(block: &Block, first: u64) -> bool {
+    let needed = block.bytes + block.note_bytes;
+    let half_dead = needed * 2 < block.length && block.length >= COMPACTED_BYTES_MIN;
+    block.sealed
+        && if block.messages == 0 {
+            block.held_at != first
+        } else {
+            half_dead
+        }
+}

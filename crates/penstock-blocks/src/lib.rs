@@ -1,0 +1,44 @@
+//! The store of one stream: records in blocks, what is alive, and where each subject is.
+//!
+//! Strategy: the reference's records in block files (`record`, `scan`, `files`), a small summary
+//! of every block always in memory and its content only when needed (`block`, `cache`), a table of
+//! subjects (`subjects`), and a `Store` on top of them, with files or without. Loops live here,
+//! meaning does not: what is stored, evicted and purged is decided by the caller.
+#![forbid(unsafe_code)]
+
+mod block;
+mod bloom;
+mod cache;
+mod compaction;
+mod error;
+mod files;
+mod framing;
+mod index;
+mod index_file;
+mod limits;
+mod loading;
+mod misplaced;
+mod note;
+mod pattern;
+mod queries;
+mod record;
+mod recovery;
+mod removal;
+mod scan;
+mod sequences;
+mod store;
+mod subject_queries;
+mod subjects;
+mod writing;
+
+pub use error::{Error, Result};
+pub use limits::Limits;
+pub use note::Range;
+pub use pattern::{Filter, matches};
+pub use record::{
+    BlockKey, Content, RECORD_BYTES_MAX, Record, SEQUENCE_MAX, file_bytes, memory_bytes,
+};
+pub use recovery::{IndexCondition, Recovery};
+pub use removal::Gone;
+pub use store::{Message, Options, State, Store};
+pub use subject_queries::SubjectState;

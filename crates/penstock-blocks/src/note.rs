@@ -1,0 +1,91 @@
+//! Notes: records of our own among the messages, under the erased sequence 0, which the reference
+//! reads over. One kind says which sequences are removed, the others seal what stands before them.
+//! A single removal is written as the reference's tombstone.
+
+use crate::record::{BlockKey, Content, ERASED, TOMBSTONE, word};
+
+const REMOVED: u8 = 1;
+const SEAL: u8 = 2;
+const FINAL_SEAL: u8 = 3;
+const RANGE_BYTES: usize = 16;
+const RANGES_MAX: usize = 1 << 16; // in one note: 1 MiB
+
+/// First and last of a run of sequences.
+pub type Range = (u64, u64);
+
+pub(crate) enum Note {
+    Removed(Vec<Range>),
+    Seal { framing: u64, is_final: bool },
+    Unknown,
+}
+
+pub(crate) fn read(body: &[u8]) -> Note {
+    match body.split_first() {
+        Some((&REMOVED, ranges)) if ranges.len() % RANGE_BYTES == 0 => {
+            let pairs = ranges.chunks_exact(RANGE_BYTES);
+            Note::Removed(pairs.map(|pair| (word(pair, 0), word(pair, 8))).collect())
+        }
+        Some((&kind, framing)) if framing.len() == 8 && (SEAL..=FINAL_SEAL).contains(&kind) => {
+            Note::Seal {
+                framing: word(framing, 0),
+                is_final: kind == FINAL_SEAL,
+            }
+        }
+        _ => Note::Unknown,
+    }
+}
+
+/// Writes what was removed; `ranges` must be in order and apart.
+pub(crate) fn write_removed(block: &mut Vec<u8>, key: &BlockKey, time_ns: i64, ranges: &[Range]) {
+    if let [(first, last)] = ranges
+        && first == last
+    {
+        return write(block, key, first | TOMBSTONE, time_ns, b"");
+    }
+    for part in ranges.chunks(RANGES_MAX) {
+        let mut body = Vec::with_capacity(1 + part.len() * RANGE_BYTES);
+        body.push(REMOVED);
+        for (first, last) in part {
+            body.extend_from_slice(&first.to_le_bytes());
+            body.extend_from_slice(&last.to_le_bytes());
+        }
+        write(block, key, ERASED, time_ns, &body);
+    }
+}
+
+/// Writes what the framing of the block is up to here; the final seal also says that nothing
+/// comes after it.
+pub(crate) fn write_seal(
+    block: &mut Vec<u8>,
+    key: &BlockKey,
+    time_ns: i64,
+    framing: u64,
+    is_final: bool,
+) {
+    let mut body = [if is_final { FINAL_SEAL } else { SEAL }; 9];
+    body[1..].copy_from_slice(&framing.to_le_bytes());
+    write(block, key, ERASED, time_ns, &body);
+}
+
+fn write(block: &mut Vec<u8>, key: &BlockKey, sequence: u64, timestamp_ns: i64, message: &[u8]) {
+    let content = Content {
+        sequence,
+        timestamp_ns,
+        subject: b"",
+        headers: b"",
+        message,
+    };
+    content.encode(block, Some(key));
+}
+
+/// Sorts ranges and joins those that touch.
+pub(crate) fn join(ranges: &mut Vec<Range>) {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, previous| {
+        let joins = next.0 <= previous.1.saturating_add(1);
+        if joins {
+            previous.1 = previous.1.max(next.1);
+        }
+        joins
+    });
+}

@@ -1,0 +1,496 @@
+//! Opening a store: from the index where it is whole and fits the blocks, else from the blocks
+//! alone. Whatever is damaged or missing is reported, and nothing else is given up.
+//!
+//! Strategy: blocks are scanned from the last to the first. A removal is always noted behind the
+//! message it is about, so when a message is met, it is known whether it is alive, and nothing has
+//! to be taken back.
+
+use crate::block::{Block, Loaded};
+use crate::cache::Cache;
+use crate::error::Result;
+use crate::files::Files;
+use crate::index::NO_SUBJECT;
+use crate::index_file::{self, Body, Head, IndexFile};
+use crate::note::Range;
+use crate::record::{BlockKey, Record};
+use crate::scan::{Damage, Scan, scan};
+use crate::sequences::Removed;
+use crate::store::{Options, Store};
+use penstock_disk::Disk;
+use std::sync::Arc;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexCondition {
+    /// There was nothing at all: a new store.
+    #[default]
+    New,
+    Used,
+    /// Made without the subject table, which takes a scan.
+    Partial,
+    Missing,
+    Damaged,
+    /// Of another stream.
+    Foreign,
+    /// It does not fit the blocks, or is older than what the log can replay.
+    Stale,
+}
+
+/// What was found on opening.
+#[derive(Clone, Debug, Default)]
+pub struct Recovery {
+    /// The log entry up to which everything is in. Without it, entries must be replayed from the
+    /// first, passing over appends of sequences that are there already.
+    pub mark: Option<u64>,
+    pub index: IndexCondition,
+    /// Sequences whose records are damaged or missing.
+    pub lost: Vec<Range>,
+    pub lost_bytes: u64,
+    /// Cut from the end of the last block: a write that did not get through.
+    pub tail_bytes: u64,
+    /// Cut back to the checkpoint; the log has it.
+    pub cut_bytes: u64,
+    /// Blocks found under another's name, and put back: from, to.
+    pub moved: Vec<(u32, u32)>,
+    /// Files among the blocks in which nothing verifies. They are left alone.
+    pub unreadable: Vec<String>,
+    /// A length is damaged in these blocks and it is not known whose.
+    pub suspicious: Vec<String>,
+}
+
+pub(crate) struct Opening {
+    pub store: Store,
+    pub report: Recovery,
+    pub removed: Removed,
+    damage: Vec<(u32, Damage)>,
+    /// Records from here on are older copies of what later blocks have.
+    ceiling: u64,
+    latest_ns: i64,
+    highest: u64,
+}
+
+impl Store {
+    /// Opens the store of a stream, or makes a new one.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        directory: &str,
+        name: &str,
+        options: Options,
+    ) -> Result<(Store, Recovery)> {
+        let files = Files::new(disk, directory)?;
+        let cache = Cache::new(options.cache_bytes_max);
+        let mut opening = Opening {
+            store: Store::empty(name, options, cache, Some(files)),
+            report: Recovery::default(),
+            removed: Removed::default(),
+            damage: Vec::new(),
+            ceiling: u64::MAX,
+            latest_ns: 0,
+            highest: 0,
+        };
+        opening.run()?;
+        let Opening {
+            mut store,
+            mut report,
+            ..
+        } = opening;
+        report.lost.clone_from(&store.lost);
+        report.lost_bytes = store.lost_bytes;
+        store.removals.clear();
+        if let Some(files) = &mut store.files {
+            files.sync()?;
+        }
+        Ok((store, report))
+    }
+}
+
+impl Opening {
+    pub fn files(&mut self) -> Result<&mut Files> {
+        let missing = || std::io::Error::other("a store without files cannot be opened");
+        Ok(self.store.files.as_mut().ok_or_else(missing)?)
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let content = self.files()?.read_index()?;
+        let (numbers, _) = self.files()?.numbers()?;
+        let (head, body) =
+            match content.map(|content| index_file::decode(&content, &self.store.name)) {
+                None if numbers.is_empty() => return self.begin(),
+                None => self.without_index(IndexCondition::Missing),
+                Some(IndexFile::Damaged) => self.without_index(IndexCondition::Damaged),
+                Some(IndexFile::Foreign) => self.without_index(IndexCondition::Foreign),
+                Some(IndexFile::HeadOnly(head)) => {
+                    self.report.index = IndexCondition::Damaged;
+                    (Some(head), None)
+                }
+                Some(IndexFile::Whole(head, body)) => (Some(head), Some(body)),
+            };
+        let head = head.filter(|head| self.is_replayable(head));
+        self.report.mark = head.map(|head| head.mark);
+        if let Some(head) = head.filter(|_| self.store.options.replayable_from.is_some()) {
+            self.cut(&head, &numbers)?;
+        }
+        self.highest = head.map_or(0, |head| head.last);
+        match (head, body) {
+            (Some(head), Some(body)) if self.fits(&body)? => self.adopt(&head, *body)?,
+            (_, body) => self.rebuild(body)?,
+        }
+        self.settle()
+    }
+
+    fn without_index(&mut self, condition: IndexCondition) -> (Option<Head>, Option<Box<Body>>) {
+        self.report.index = condition;
+        (None, None)
+    }
+
+    /// A new store. With a log, its emptiness is a checkpoint.
+    fn begin(&mut self) -> Result<()> {
+        if let Some(from) = self.store.options.replayable_from {
+            let mark = from.saturating_sub(1);
+            self.report.mark = Some(mark);
+            self.store.write_index(mark, true)?;
+        }
+        Ok(())
+    }
+
+    /// False if the log begins after the checkpoint: what is missing between could not be had.
+    fn is_replayable(&mut self, head: &Head) -> bool {
+        let from = self.store.options.replayable_from;
+        let replayable = from.is_none_or(|from| head.mark.saturating_add(1) >= from);
+        if !replayable {
+            self.report.index = IndexCondition::Stale;
+        }
+        replayable
+    }
+
+    /// Takes back what was written after the checkpoint.
+    fn cut(&mut self, head: &Head, numbers: &[u32]) -> Result<()> {
+        for number in numbers.iter().rev() {
+            let length = self.files()?.length(*number)?;
+            if *number > head.tail_number {
+                self.report.cut_bytes += length;
+                self.files()?.remove(*number)?;
+            } else if *number == head.tail_number && length > head.tail_length {
+                self.report.cut_bytes += length - head.tail_length;
+                self.files()?.truncate(*number, head.tail_length)?;
+            }
+        }
+        self.files()?.sync()
+    }
+
+    /// True if the blocks are those the index was made of.
+    fn fits(&mut self, body: &Body) -> Result<bool> {
+        let (numbers, _) = self.files()?.numbers()?;
+        for (position, block) in body.blocks.iter().enumerate() {
+            let is_last = position + 1 == body.blocks.len();
+            let is_there = numbers.binary_search(&block.number).is_ok();
+            let fits = !is_there && block.length == 0
+                || is_there && {
+                    let length = self.files()?.length(block.number)?;
+                    (length == block.length || is_last && length > block.length)
+                        && (length == 0 || self.begins_well(block.number, block.number)?)
+                };
+            if !fits {
+                self.report.index = IndexCondition::Stale;
+                return Ok(false);
+            }
+        }
+        self.report.index = IndexCondition::Used;
+        if body.subjects.is_none() {
+            self.report.index = IndexCondition::Partial;
+        }
+        Ok(body.subjects.is_some())
+    }
+
+    /// True if the first record of a file verifies as one of block `number`.
+    pub fn begins_well(&mut self, file: u32, number: u32) -> Result<bool> {
+        let mut head = [0; 4];
+        self.files()?.read_at(file, 0, &mut head)?;
+        let total = u32::from_le_bytes(head) as usize & (i32::MAX as usize);
+        let mut record = vec![0; total.min(crate::record::RECORD_BYTES_MAX)];
+        let length = self.files()?.read_at(file, 0, &mut record)?;
+        let key = BlockKey::new(&self.store.name, number);
+        Ok(Record::verified(&record[..length], &key).is_some())
+    }
+
+    /// Takes the index for granted and scans what came after it.
+    fn adopt(&mut self, head: &Head, body: Body) -> Result<()> {
+        let (numbers, _) = self.files()?.numbers()?;
+        let store = &mut self.store;
+        (store.messages, store.bytes) = (body.messages, body.bytes);
+        (store.first, store.last, store.first_noted) = (body.first, head.last, body.first);
+        store.last_timestamp_ns = body.last_timestamp_ns;
+        (store.lost, store.lost_bytes) = (body.lost, body.lost_bytes);
+        (store.erasures, store.unreadable) = (body.erasures, body.unreadable);
+        store.subjects = body.subjects.unwrap_or_default();
+        store.blocks = body.blocks.into();
+        self.latest_ns = body.last_timestamp_ns;
+        self.removed.insert((1, body.first - 1));
+        for number in numbers.iter().filter(|number| **number < head.tail_number) {
+            let known = self
+                .store
+                .blocks
+                .binary_search_by_key(number, |block| block.number);
+            if known.is_err() && !self.store.unreadable.contains(number) {
+                self.files()?.remove(*number)?; // its removal was not durable
+            }
+        }
+        self.scan_newer(head, &numbers)
+    }
+
+    fn scan_newer(&mut self, head: &Head, numbers: &[u32]) -> Result<()> {
+        let mut found: Vec<Block> = Vec::new();
+        for number in numbers
+            .iter()
+            .rev()
+            .take_while(|number| **number > head.tail_number)
+        {
+            found.extend(self.absorb(*number, None, found.is_empty())?);
+        }
+        let has_grown = numbers.contains(&head.tail_number)
+            && self.files()?.length(head.tail_number)? > head.tail_length;
+        if has_grown && let Some(base) = self.store.blocks.pop_back() {
+            let grown = self.absorb(head.tail_number, Some(base), found.is_empty())?;
+            self.store.blocks.extend(grown);
+        }
+        let base_blocks = self.store.blocks.len();
+        self.store.blocks.extend(found.into_iter().rev());
+        self.order_empty_blocks();
+        self.store.last = self.highest.max(self.removed.highest);
+        self.remove_from_base(head.last)?;
+        self.report_lost(base_blocks)
+    }
+
+    /// Applies removals noted after the index to the messages the index has.
+    fn remove_from_base(&mut self, last: u64) -> Result<()> {
+        let below = self.removed.below.min(last + 1);
+        if below > self.store.first {
+            self.store.remove_below(below)?;
+        }
+        for (first, end) in self.removed.ranges() {
+            let mut from = first;
+            while let Some(sequence) = self.store.first_at_or_after(from)?
+                && sequence <= end.min(last)
+            {
+                self.store.remove(sequence, false)?;
+                from = sequence + 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Scans all blocks. What an index says of removals is true even if it does not fit.
+    fn rebuild(&mut self, body: Option<Box<Body>>) -> Result<()> {
+        if let Some(body) = body {
+            self.removed.insert((1, body.first - 1));
+            let mut last = body.first - 1;
+            for block in &body.blocks {
+                self.removed.insert((last + 1, block.first - 1));
+                block
+                    .deleted
+                    .ranges()
+                    .into_iter()
+                    .for_each(|range| self.removed.insert(range));
+                last = last.max(block.last);
+            }
+            self.removed.insert((last + 1, self.highest));
+            (self.store.erasures, self.store.lost) = (body.erasures, body.lost);
+            self.latest_ns = body.last_timestamp_ns;
+        }
+        self.put_back_moved()?;
+        let (numbers, _) = self.files()?.numbers()?;
+        let mut found: Vec<Block> = Vec::new();
+        for number in numbers.iter().rev() {
+            found.extend(self.absorb(*number, None, found.is_empty())?);
+        }
+        self.store.blocks = found.into_iter().rev().collect();
+        self.order_empty_blocks();
+        self.store.last = self.highest.max(self.removed.highest);
+        self.report_lost(0)
+    }
+
+    /// A block without messages stands between its neighbours.
+    fn order_empty_blocks(&mut self) {
+        let mut last = 0;
+        for block in &mut self.store.blocks {
+            if block.records == 0 {
+                (block.first, block.last) = (last + 1, last);
+            }
+            last = block.last;
+        }
+    }
+
+    /// Scans one block, or what follows in it behind `base`, and counts what is alive.
+    fn absorb(&mut self, number: u32, base: Option<Block>, is_last: bool) -> Result<Option<Block>> {
+        let data = self.files()?.read(number)?;
+        let key = BlockKey::new(&self.store.name, number);
+        let is_new = base.is_none();
+        let mut block = base.unwrap_or_else(|| Block::new(number, 0));
+        let mut found = scan(&data, block.length as usize, block.framing, &key, None);
+        if is_new && found.end == 0 && data.len() >= crate::record::EMPTY_BYTES {
+            self.leave_unreadable(number)?;
+            return Ok(None);
+        }
+        found
+            .removals
+            .iter()
+            .for_each(|range| self.removed.insert(*range));
+        let garbage = (data.len() - found.end) as u64;
+        if is_last && garbage > 0 {
+            found.damage.pop();
+            self.report.tail_bytes += garbage;
+            self.files()?.truncate(number, found.end as u64)?;
+        }
+        for damage in &found.damage {
+            let after = damage.after.or((block.records > 0).then_some(block.last));
+            self.damage.push((number, Damage { after, ..*damage }));
+        }
+        if found.framing_unexplained {
+            let path = self.files()?.block_path(number);
+            self.report.suspicious.push(path);
+        }
+        self.latest_ns = self.latest_ns.max(found.latest_ns);
+        self.highest = self.highest.max(found.highest);
+        block.length = if is_last { found.end } else { data.len() } as u64;
+        block.framing = found.framing;
+        block.sealed = found.sealed;
+        block.note_bytes += found.note_bytes;
+        self.count(&mut block, &mut found, &data);
+        if is_new && is_last {
+            self.keep(number, found, data);
+        }
+        Ok(Some(block))
+    }
+
+    fn leave_unreadable(&mut self, number: u32) -> Result<()> {
+        let path = self.files()?.block_path(number);
+        self.report.unreadable.push(path);
+        self.store.unreadable.push(number);
+        Ok(())
+    }
+
+    fn count(&mut self, block: &mut Block, found: &mut Scan, data: &[u8]) {
+        found.index.truncate(found.index.at_or_after(self.ceiling));
+        let (mut previous, mut id) = (&[][..], NO_SUBJECT);
+        for ordinal in 0..found.index.len() {
+            let (sequence, place) = (found.index.sequence(ordinal), found.index.place(ordinal));
+            let Some(record) = Record::decode(&data[place.offset as usize..]) else {
+                continue;
+            };
+            block.appended(sequence, record.timestamp_ns, u64::from(place.bytes), 0);
+            if self.removed.contains(sequence) {
+                block.messages -= 1;
+                block.bytes -= u64::from(place.bytes);
+                block.deleted.insert(sequence);
+                continue;
+            }
+            if id == NO_SUBJECT || record.subject != previous {
+                (previous, id) = (record.subject, self.store.subjects.intern(record.subject));
+            }
+            found.index.set_subject(ordinal, id);
+            self.store.subjects.found(id, sequence);
+            self.store.messages += 1;
+            self.store.bytes += u64::from(place.bytes);
+        }
+        if found.index.len() > 0 {
+            self.ceiling = found.index.sequence(0);
+        }
+        if block.sealed && block.records == found.index.len() as u64 {
+            block.fill_bloom(&found.index, &self.store.subjects, 0);
+        }
+    }
+
+    /// The last block will be needed first.
+    fn keep(&mut self, number: u32, found: Scan, mut data: Vec<u8>) {
+        data.truncate(found.end);
+        let loaded = Loaded {
+            index: found.index,
+            written: data.len(),
+            data,
+            removals: found.removals,
+            ..Loaded::default()
+        };
+        self.store.cache.insert(number, loaded);
+    }
+
+    /// Tells which sequences are gone against anybody's will, in blocks from a position on.
+    fn report_lost(&mut self, from: usize) -> Result<()> {
+        let mut lost: Vec<Range> = Vec::new();
+        for (number, damage) in std::mem::take(&mut self.damage) {
+            self.store.lost_bytes += damage.bytes;
+            lost.extend(self.lost_to(number, &damage));
+        }
+        lost.extend(self.missing_between(from));
+        if from == 0 && !self.store.options.foreign {
+            let known = self
+                .store
+                .blocks
+                .iter()
+                .rev()
+                .find(|block| block.records > 0);
+            let reached = known.map_or(0, |block| block.last);
+            lost.push((reached + 1, self.store.last));
+        }
+        lost.retain(|(first, last)| first <= last);
+        for range in lost {
+            self.store.last = self.store.last.max(range.1);
+            self.store.lost.extend(self.removed.uncovered(range));
+        }
+        crate::note::join(&mut self.store.lost);
+        Ok(())
+    }
+
+    fn lost_to(&self, number: u32, damage: &Damage) -> Option<Range> {
+        let blocks = &self.store.blocks;
+        let position = blocks.partition_point(|block| block.number < number);
+        let earlier = blocks
+            .iter()
+            .take(position)
+            .rev()
+            .find(|block| block.records > 0);
+        let after = damage.after.or(earlier.map(|block| block.last));
+        let after = after.unwrap_or(self.removed.below.max(1) - 1);
+        let later = blocks
+            .iter()
+            .skip(position + 1)
+            .find(|block| block.records > 0);
+        match damage.before.or(later.map(|block| block.first)) {
+            Some(before) => damage.lost(after, before),
+            None => Some((after + 1, after + 1)), // the last message of all; its number stays taken
+        }
+    }
+
+    /// Sequences between blocks where a block is missing or ends before its end. The reference
+    /// leaves no sign of either.
+    fn missing_between(&self, from: usize) -> Vec<Range> {
+        let mut missing = Vec::new();
+        if self.store.options.foreign {
+            return missing;
+        }
+        let blocks = &self.store.blocks;
+        if let Some(first) = blocks.front().filter(|first| from == 0 && first.number > 1) {
+            missing.push((self.removed.below.max(1), first.first - 1));
+        }
+        for position in from.max(1)..blocks.len() {
+            let (before, block) = (&blocks[position - 1], &blocks[position]);
+            if !before.sealed || before.number + 1 != block.number {
+                missing.push((before.last + 1, block.first - 1));
+            }
+        }
+        missing
+    }
+
+    /// First and last, when everything is counted.
+    fn settle(&mut self) -> Result<()> {
+        let store = &mut self.store;
+        store.last_timestamp_ns = self.latest_ns.max(store.last_timestamp_ns);
+        store.first = store
+            .first
+            .max(self.removed.below)
+            .max(1)
+            .min(store.last + 1);
+        let first = store.first;
+        store.advance_first(first)?;
+        store.first_noted = store.first;
+        Ok(())
+    }
+}

@@ -1,0 +1,254 @@
+//! Reading a block from its bytes alone, trusting nothing: every record is verified, and behind
+//! damage the next record that verifies is searched for, so that a bad record costs only itself.
+//!
+//! A damaged note or tombstone would bring removed messages back. Those are short, so a single
+//! flipped bit in one is found by trying all of them.
+
+use crate::framing;
+use crate::index::{Index, NO_SUBJECT, Place};
+use crate::note::{self, Note, Range};
+use crate::record::{BlockKey, ERASED, HASH_BYTES, HEAD_BYTES, Record, SEQUENCE_MAX, TOMBSTONE};
+
+const REPAIR_BYTES_MAX: usize = 1024; // trying all bits of more takes milliseconds
+
+/// Bytes that are no record, between two that are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Damage {
+    /// The messages before and after it, if the block has them.
+    pub after: Option<u64>,
+    pub before: Option<u64>,
+    /// The sequence the damaged record claims, if it was one record.
+    pub suspect: Option<u64>,
+    pub bytes: u64,
+}
+
+impl Damage {
+    /// The sequences that may have been lost, when the neighbours are these.
+    pub fn lost(&self, after: u64, before: u64) -> Option<Range> {
+        let (first, last) = (after + 1, before.checked_sub(1)?);
+        match self.suspect {
+            Some(suspect) if (first..=last).contains(&suspect) => Some((suspect, suspect)),
+            _ => (first <= last).then_some((first, last)),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    /// Messages, without their subjects, which are not known here by number.
+    pub index: Index,
+    pub removals: Vec<Range>,
+    pub note_bytes: u64,
+    pub damage: Vec<Damage>,
+    pub framing: u64,
+    /// Where the last whole record ends.
+    pub end: usize,
+    /// The last record is the final seal.
+    pub sealed: bool,
+    /// Lengths are damaged, and it is not known whose.
+    pub framing_unexplained: bool,
+    pub first_timestamp_ns: i64,
+    pub last_timestamp_ns: i64,
+    /// The latest time in any record, and the highest sequence of any message, erased ones too.
+    pub latest_ns: i64,
+    pub highest: u64,
+}
+
+/// Scans from `start`, where the framing is `framing`. `expected` is what it should be at the end.
+pub(crate) fn scan(
+    bytes: &[u8],
+    start: usize,
+    framing: u64,
+    key: &BlockKey,
+    expected: Option<u64>,
+) -> Scan {
+    let mut scan = Scan {
+        framing,
+        end: start,
+        ..Scan::default()
+    };
+    let mut at = start;
+    while at < bytes.len() {
+        if let Some(record) = Record::verified(&bytes[at..], key) {
+            scan.take(bytes, at, &record);
+            at += record.total();
+            scan.end = at;
+        } else {
+            at = scan.pass_damage(bytes, at, key);
+        }
+    }
+    if let Some(expected) = expected {
+        scan.check_framing(bytes, expected);
+    }
+    scan
+}
+
+impl Scan {
+    fn take(&mut self, bytes: &[u8], offset: usize, record: &Record<'_>) {
+        self.sealed = false;
+        let sequence = record.sequence & SEQUENCE_MAX;
+        match (
+            record.sequence & TOMBSTONE != 0,
+            record.sequence & ERASED != 0,
+            sequence,
+        ) {
+            (true, _, _) => {
+                self.removals.push((sequence, sequence));
+                self.note_bytes += record.total() as u64;
+                self.latest_ns = self.latest_ns.max(record.timestamp_ns);
+            }
+            (false, true, 0) => self.take_note(bytes, record),
+            (false, false, 0) => {}
+            (false, erased, _) => {
+                self.framing ^= record.framing(offset);
+                let open = self
+                    .damage
+                    .iter_mut()
+                    .rev()
+                    .take_while(|d| d.before.is_none());
+                open.for_each(|damage| damage.before = Some(sequence));
+                if erased {
+                    self.removals.push((sequence, sequence));
+                } else if sequence > self.highest {
+                    self.take_message(offset, record);
+                }
+                self.highest = self.highest.max(sequence);
+            }
+        }
+    }
+
+    fn take_message(&mut self, offset: usize, record: &Record<'_>) {
+        let place = Place {
+            offset: offset as u32,
+            bytes: record.total() as u32,
+            subject: NO_SUBJECT,
+        };
+        if self.index.len() == 0 {
+            self.first_timestamp_ns = record.timestamp_ns;
+        }
+        self.last_timestamp_ns = record.timestamp_ns;
+        self.latest_ns = self.latest_ns.max(record.timestamp_ns);
+        self.index.push(record.sequence, place);
+    }
+
+    /// The body is taken whole: a note has no subject whose length could be wrong.
+    fn take_note(&mut self, bytes: &[u8], record: &Record<'_>) {
+        let body = &record.bytes()[HEAD_BYTES..record.total() - HASH_BYTES];
+        match note::read(body) {
+            Note::Removed(ranges) => {
+                self.removals.extend(ranges);
+                self.note_bytes += record.total() as u64;
+                self.latest_ns = self.latest_ns.max(record.timestamp_ns);
+            }
+            Note::Seal { framing, is_final } => {
+                self.check_framing(bytes, framing);
+                self.sealed = is_final;
+            }
+            Note::Unknown => {}
+        }
+    }
+
+    /// Compares with what the framing was when it was written. Behind damage that says nothing.
+    fn check_framing(&mut self, bytes: &[u8], expected: u64) {
+        let difference = self.framing ^ expected;
+        if difference == 0 || !self.damage.is_empty() {
+            return;
+        }
+        let explains = |ordinal: &usize| {
+            let offset = self.index.place(*ordinal).offset as usize;
+            let record = Record::decode(&bytes[offset..]);
+            record.is_some_and(|record| framing::explains(&record, offset, difference))
+        };
+        let Some(ordinal) = (0..self.index.len()).find(explains) else {
+            self.framing_unexplained = true;
+            return;
+        };
+        let sequence = self.index.sequence(ordinal);
+        self.damage.push(Damage {
+            after: Some(sequence - 1),
+            before: Some(sequence + 1),
+            suspect: Some(sequence),
+            bytes: u64::from(self.index.place(ordinal).bytes),
+        });
+        self.index.take_out(ordinal);
+        self.framing = expected;
+    }
+
+    fn pass_damage(&mut self, bytes: &[u8], at: usize, key: &BlockKey) -> usize {
+        let (end, suspect) = resume(bytes, at, key);
+        let region = &bytes[at..end];
+        if let Some(repaired) = repair(region, key)
+            && let Some(record) = Record::decode(&repaired)
+        {
+            self.take(bytes, at, &record);
+            self.end = end;
+            return end;
+        }
+        self.damage.push(Damage {
+            after: (self.highest > 0).then_some(self.highest),
+            before: None,
+            suspect: suspect.filter(|sequence| *sequence <= SEQUENCE_MAX),
+            bytes: region.len() as u64,
+        });
+        end
+    }
+}
+
+/// Where the records of a block begin that could not be there if the stream ended at a sequence.
+pub(crate) fn end_for(bytes: &[u8], key: &BlockKey, sequence: u64) -> usize {
+    let mut at = 0;
+    while at < bytes.len() {
+        let Some(record) = Record::verified(&bytes[at..], key) else {
+            at = resume(bytes, at, key).0;
+            continue;
+        };
+        let body = &record.bytes()[HEAD_BYTES..record.total() - HASH_BYTES];
+        let reach = match (
+            record.sequence & SEQUENCE_MAX,
+            record.sequence & ERASED != 0,
+        ) {
+            (0, true) => match note::read(body) {
+                Note::Removed(ranges) => ranges.iter().map(|range| range.1).max().unwrap_or(0),
+                _ => 0,
+            },
+            (named, _) => named,
+        };
+        if reach > sequence {
+            break;
+        }
+        at += record.total();
+    }
+    at.min(bytes.len())
+}
+
+/// Where the next record begins, and what sequence the damaged one has if it is only one.
+fn resume(bytes: &[u8], at: usize, key: &BlockKey) -> (usize, Option<u64>) {
+    if let Some(record) = Record::decode(&bytes[at..]) {
+        let end = at + record.total();
+        if end == bytes.len() || Record::verified(&bytes[end..], key).is_some() {
+            return (end, Some(record.sequence));
+        }
+    }
+    let intact = |start: &usize| Record::verified(&bytes[*start..], key).is_some();
+    (
+        (at + 1..bytes.len()).find(intact).unwrap_or(bytes.len()),
+        None,
+    )
+}
+
+/// The note or tombstone this was before one bit of it flipped.
+fn repair(region: &[u8], key: &BlockKey) -> Option<Vec<u8>> {
+    if region.len() > REPAIR_BYTES_MAX {
+        return None;
+    }
+    let mut bytes = region.to_vec();
+    for bit in 0..region.len() * 8 {
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let record = Record::verified(&bytes, key);
+        if record.is_some_and(|r| r.total() == region.len() && r.sequence > SEQUENCE_MAX) {
+            return Some(bytes);
+        }
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+    None
+}

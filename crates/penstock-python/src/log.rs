@@ -1,0 +1,145 @@
+//! The commit log of a server.
+
+use crate::hub::Hub;
+use penstock_disk::{LockGuard, RealDisk};
+use penstock_log::{Log as Entries, Options, Replay};
+use penstock_turn::run_bytes;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+#[pyclass]
+pub struct Log {
+    log: Entries,
+    replay: Option<Replay>,
+    scratch: Vec<u8>,
+}
+
+/// A lock on a store directory; it ends with the object.
+#[pyclass]
+pub struct StoreLock {
+    _guard: LockGuard,
+}
+
+#[pymethods]
+impl StoreLock {
+    #[new]
+    fn new(root: &str, path: &str) -> PyResult<StoreLock> {
+        Ok(StoreLock {
+            _guard: RealDisk::new(root).lock(path)?,
+        })
+    }
+}
+
+#[pymethods]
+impl Log {
+    #[new]
+    fn new(root: &str, directory: &str, salt: u64) -> PyResult<Log> {
+        let options = Options {
+            salt,
+            ..Options::default()
+        };
+        let (log, replay) = Entries::open(Arc::new(RealDisk::new(root)), directory, options)?;
+        Ok(Log {
+            log,
+            replay: Some(replay),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// The next entry of the past: number, stream, kind, payload; none after the last.
+    fn next_replayed<'py>(
+        &mut self,
+        py: Python<'py>,
+    ) -> PyResult<Option<(u64, u64, u8, Bound<'py, PyBytes>)>> {
+        let Some(replay) = &mut self.replay else {
+            return Ok(None);
+        };
+        if let Some(entry) = replay.next()? {
+            let payload = PyBytes::new(py, entry.payload);
+            return Ok(Some((entry.number, entry.stream, entry.kind, payload)));
+        }
+        self.replay = None;
+        Ok(None)
+    }
+
+    fn append(&mut self, stream: u64, kind: u8, payload: &[u8]) -> u64 {
+        self.log.append(stream, kind, &[payload])
+    }
+
+    fn append_run(
+        &mut self,
+        hub: &Hub,
+        stream: u64,
+        kind: u8,
+        start: usize,
+        end: usize,
+        first: u64,
+        time_ns: i64,
+    ) -> u64 {
+        self.scratch.clear();
+        run_bytes::push_head(&mut self.scratch, first, time_ns);
+        for parts in hub.hub.run(start, end) {
+            run_bytes::push_message(&mut self.scratch, parts);
+        }
+        self.log.append(stream, kind, &[&self.scratch])
+    }
+
+    fn append_message(
+        &mut self,
+        stream: u64,
+        kind: u8,
+        sequence: u64,
+        time_ns: i64,
+        subject: &[u8],
+        headers: &[u8],
+        message: &[u8],
+    ) -> u64 {
+        self.scratch.clear();
+        run_bytes::push_head(&mut self.scratch, sequence, time_ns);
+        run_bytes::push_message(&mut self.scratch, (subject, headers, message));
+        self.log.append(stream, kind, &[&self.scratch])
+    }
+
+    fn commit(&mut self) {
+        self.log.commit();
+    }
+
+    fn last(&self) -> u64 {
+        self.log.last()
+    }
+
+    fn fileno(&self) -> i32 {
+        self.log.descriptor().as_raw_fd()
+    }
+
+    fn acknowledge(&self) -> u64 {
+        self.log.acknowledge()
+    }
+
+    fn durable(&self) -> u64 {
+        self.log.durable()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.log.failure()
+    }
+
+    fn pending_bytes(&self) -> u64 {
+        self.log.pending_bytes()
+    }
+
+    fn segments(&self) -> usize {
+        self.log.segments()
+    }
+
+    fn cut(&mut self, entry: u64) {
+        self.log.cut(entry);
+    }
+
+    fn wait_durable(&mut self, py: Python<'_>, entry: u64) -> PyResult<u64> {
+        let log = &mut self.log;
+        Ok(py.detach(|| log.wait_durable(entry))?)
+    }
+}

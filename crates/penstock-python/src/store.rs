@@ -1,0 +1,263 @@
+//! The store of one stream.
+
+use crate::hub::Hub;
+use penstock_blocks::{Content, Filter, Limits, Options, Recovery, Store as Blocks};
+use penstock_disk::RealDisk;
+use penstock_turn::run_bytes;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::fmt::Display;
+use std::sync::Arc;
+
+type Row<'py> = (
+    u64,
+    i64,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+);
+type State = (u64, u64, u64, i64, u64, i64, u64, u64);
+
+fn failed(error: impl Display) -> PyErr {
+    PyOSError::new_err(error.to_string())
+}
+
+#[pyclass]
+pub struct Store {
+    store: Blocks,
+}
+
+#[pymethods]
+impl Store {
+    /// A store in memory.
+    #[staticmethod]
+    fn in_memory(name: &str) -> Store {
+        Store {
+            store: Blocks::in_memory(name, Options::default()),
+        }
+    }
+
+    /// Opens or creates a store in files. Returns it with the log entry up to which everything is
+    /// in, the lost ranges of sequences, and what else there is to say about the opening.
+    #[staticmethod]
+    #[pyo3(signature = (root, directory, name, replayable_from))]
+    fn open(
+        root: &str,
+        directory: &str,
+        name: &str,
+        replayable_from: Option<u64>,
+    ) -> PyResult<(Store, Option<u64>, Vec<(u64, u64)>, Vec<String>)> {
+        let options = Options {
+            replayable_from,
+            ..Options::default()
+        };
+        let disk = Arc::new(RealDisk::new(root));
+        let (store, recovery) = Blocks::open(disk, directory, name, options).map_err(failed)?;
+        let mark = recovery.mark;
+        let notes = notes(&recovery);
+        Ok((Store { store }, mark, recovery.lost, notes))
+    }
+
+    fn append_run(
+        &mut self,
+        hub: &Hub,
+        start: usize,
+        end: usize,
+        first: u64,
+        time_ns: i64,
+    ) -> PyResult<u64> {
+        self.store
+            .append_run(hub.hub.run(start, end), first, time_ns)
+            .map_err(failed)
+    }
+
+    /// Stores a run as the log has kept it, apart from what is there already.
+    fn replay_run(&mut self, bytes: &[u8]) -> PyResult<()> {
+        let Some((first, time_ns, messages)) = run_bytes::read(bytes) else {
+            return Err(failed("a run in the log has no head"));
+        };
+        let last = self.store.state().map_err(failed)?.last_sequence;
+        let known = usize::try_from((last + 1).saturating_sub(first)).unwrap_or(usize::MAX);
+        self.store
+            .append_run(messages.skip(known), first.max(last + 1), time_ns)
+            .map_err(failed)?;
+        Ok(())
+    }
+
+    fn append(
+        &mut self,
+        sequence: u64,
+        timestamp_ns: i64,
+        subject: &[u8],
+        headers: &[u8],
+        message: &[u8],
+    ) -> PyResult<()> {
+        let content = Content {
+            sequence,
+            timestamp_ns,
+            subject,
+            headers,
+            message,
+        };
+        self.store.append(&content).map_err(failed)
+    }
+
+    fn load<'py>(&mut self, py: Python<'py>, sequence: u64) -> PyResult<Option<Row<'py>>> {
+        let message = self.store.load(sequence).map_err(failed)?;
+        Ok(message.map(|found| {
+            (
+                found.sequence,
+                found.timestamp_ns,
+                PyBytes::new(py, found.subject),
+                PyBytes::new(py, found.headers),
+                PyBytes::new(py, found.message),
+            )
+        }))
+    }
+
+    fn remove(&mut self, sequence: u64, erase: bool) -> PyResult<bool> {
+        let removed = self.store.remove(sequence, erase).map_err(failed)?;
+        Ok(removed.is_some())
+    }
+
+    fn remove_below(&mut self, sequence: u64) -> PyResult<u64> {
+        let gone = self.store.remove_below(sequence).map_err(failed)?;
+        Ok(gone.messages)
+    }
+
+    fn next_matching(&mut self, pattern: &[u8], sequence: u64) -> PyResult<Option<u64>> {
+        let filter = Filter::new(&[pattern]);
+        self.store.next_matching(&filter, sequence).map_err(failed)
+    }
+
+    fn last_matching(&mut self, pattern: &[u8], sequence: u64) -> PyResult<Option<u64>> {
+        let filter = Filter::new(&[pattern]);
+        self.store.last_matching(&filter, sequence).map_err(failed)
+    }
+
+    fn sequence_at(&mut self, time_ns: i64) -> PyResult<Option<u64>> {
+        self.store.sequence_at_time(time_ns).map_err(failed)
+    }
+
+    fn subject_state(&mut self, subject: &[u8]) -> PyResult<Option<(u64, u64, u64)>> {
+        let state = self.store.subject_state(subject).map_err(failed)?;
+        Ok(state.map(|found| (found.messages, found.first, found.last)))
+    }
+
+    fn subjects<'py>(
+        &self,
+        py: Python<'py>,
+        pattern: &[u8],
+        offset: usize,
+        limit: usize,
+    ) -> Vec<(Bound<'py, PyBytes>, u64)> {
+        let mut rows = Vec::new();
+        let mut position = 0;
+        self.store
+            .subjects(&Filter::new(&[pattern]), |subject, count| {
+                if position >= offset && rows.len() < limit {
+                    rows.push((PyBytes::new(py, subject), count));
+                }
+                position += 1;
+            });
+        rows
+    }
+
+    fn deleted(&mut self) -> PyResult<Vec<(u64, u64)>> {
+        self.store.deleted().map_err(failed)
+    }
+
+    fn evict(&mut self, messages: u64, bytes: u64, messages_per_subject: u64) -> PyResult<u64> {
+        let limits = Limits {
+            messages,
+            bytes,
+            messages_per_subject,
+        };
+        let gone = self.store.enforce(&limits).map_err(failed)?;
+        Ok(gone.messages)
+    }
+
+    fn expire(&mut self, time_ns: i64) -> PyResult<u64> {
+        self.store.expire(time_ns).map_err(failed)
+    }
+
+    fn state(&mut self) -> PyResult<State> {
+        let state = self.store.state().map_err(failed)?;
+        Ok((
+            state.messages,
+            state.bytes,
+            state.first_sequence,
+            state.first_timestamp_ns,
+            state.last_sequence,
+            state.last_timestamp_ns,
+            state.deleted,
+            state.subjects,
+        ))
+    }
+
+    /// How many messages at or after a sequence match one of the patterns.
+    fn pending(&mut self, patterns: Vec<Vec<u8>>, sequence: u64) -> PyResult<u64> {
+        let filter = filter_of(&patterns);
+        self.store.pending(&filter, sequence, false).map_err(failed)
+    }
+
+    /// The last message of every subject that matches, up to a sequence.
+    fn last_by_subjects(&mut self, patterns: Vec<Vec<u8>>, up_to: u64) -> PyResult<Vec<u64>> {
+        let filter = filter_of(&patterns);
+        self.store.last_by_subjects(&filter, up_to).map_err(failed)
+    }
+
+    /// Makes the state as of now the one to go on from; `mark` is the log's last entry in it.
+    fn checkpoint(&mut self, mark: u64, closing: bool) -> PyResult<()> {
+        self.store.checkpoint(mark, closing).map_err(failed)
+    }
+
+    /// Overwrites what was removed for good, once its removal is durable.
+    fn erase_pending(&mut self, mark: u64) -> PyResult<usize> {
+        self.store.erase_pending(mark).map_err(failed)
+    }
+
+    fn unwritten_bytes(&self) -> u64 {
+        self.store.unwritten_bytes()
+    }
+
+    fn write_out(&mut self) -> PyResult<()> {
+        self.store.write_out().map_err(failed)
+    }
+
+    fn sync(&mut self) -> PyResult<()> {
+        self.store.sync().map_err(failed)
+    }
+}
+
+fn filter_of(patterns: &[Vec<u8>]) -> Filter {
+    let slices: Vec<&[u8]> = patterns.iter().map(Vec::as_slice).collect();
+    Filter::new(&slices)
+}
+
+fn notes(recovery: &Recovery) -> Vec<String> {
+    let mut notes = Vec::new();
+    if recovery.lost_bytes > 0 {
+        notes.push(format!(
+            "{} damaged bytes were passed over",
+            recovery.lost_bytes
+        ));
+    }
+    if recovery.tail_bytes > 0 {
+        notes.push(format!(
+            "{} bytes of an unfinished write were cut off",
+            recovery.tail_bytes
+        ));
+    }
+    for (from, to) in &recovery.moved {
+        notes.push(format!("block {from} was found in the place of block {to}"));
+    }
+    for path in &recovery.unreadable {
+        notes.push(format!("nothing in {path} can be read; it was left alone"));
+    }
+    for path in &recovery.suspicious {
+        notes.push(format!("a length in {path} is damaged"));
+    }
+    notes
+}

@@ -1,0 +1,135 @@
+//! Runs seen as columns: which frames need a careful look, one header of all of them, and their
+//! acknowledgements. Which headers matter is the caller's business; here they are only names.
+
+use crate::hub::Hub;
+use penstock_wire::{Frame, Message};
+
+/// How a stretch of a run may be handled.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// No header that matters.
+    Plain = 0,
+    /// The one header that can be handled as a column, and no other that matters.
+    Column = 1,
+    /// Something that must be looked at.
+    Careful = 2,
+}
+
+/// Header lines as (name, value); the status line is passed over.
+fn header_lines(headers: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    headers
+        .split(|byte| *byte == b'\n')
+        .skip(1)
+        .filter_map(|line| {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            let (name, value) = (&line[..colon], &line[colon + 1..]);
+            Some((name, value.trim_ascii()))
+        })
+}
+
+impl Hub {
+    fn picked_frame(&self, position: usize) -> Option<&Frame> {
+        let index = self.picked(position)?;
+        Some(&self.vector.entries.get(index)?.frame)
+    }
+
+    fn headers_of(&self, frame: &Frame) -> &[u8] {
+        let payload = frame.payload.of(self.vector.bytes());
+        payload
+            .get(..frame.header_bytes as usize)
+            .unwrap_or_default()
+    }
+
+    /// Cuts the run `picked[start..end]` into stretches of the same lane. Headers whose name
+    /// begins with `prefix` matter; `column` is the one that can be a column.
+    #[must_use]
+    pub fn lanes(
+        &self,
+        start: usize,
+        end: usize,
+        prefix: &[u8],
+        column: &[u8],
+    ) -> Vec<(Lane, usize, usize)> {
+        let mut stretches: Vec<(Lane, usize, usize)> = Vec::new();
+        for position in start..end {
+            let lane = self
+                .picked_frame(position)
+                .map_or(Lane::Careful, |frame| self.lane(frame, prefix, column));
+            match stretches.last_mut() {
+                Some((last, _, stretch_end)) if *last == lane => *stretch_end = position + 1,
+                _ => stretches.push((lane, position, position + 1)),
+            }
+        }
+        stretches
+    }
+
+    fn lane(&self, frame: &Frame, prefix: &[u8], column: &[u8]) -> Lane {
+        if frame.header_bytes == 0 {
+            return Lane::Plain;
+        }
+        let mut lane = Lane::Plain;
+        for (name, _) in header_lines(self.headers_of(frame)) {
+            if name == column && lane == Lane::Plain {
+                lane = Lane::Column;
+            } else if name.starts_with(prefix) {
+                return Lane::Careful;
+            }
+        }
+        lane
+    }
+
+    /// The value of one header in every frame of a run; empty where it is missing.
+    #[must_use]
+    pub fn header_column(&self, start: usize, end: usize, name: &[u8]) -> Vec<&[u8]> {
+        (start..end)
+            .map(|position| {
+                self.picked_frame(position)
+                    .and_then(|frame| {
+                        header_lines(self.headers_of(frame)).find(|(other, _)| *other == name)
+                    })
+                    .map_or(&b""[..], |(_, value)| value)
+            })
+            .collect()
+    }
+
+    /// Answers every request of a run with `prefix`, its own number counted from `first`, and
+    /// `suffix`, in the account of its sender.
+    pub fn acknowledge(
+        &mut self,
+        start: usize,
+        end: usize,
+        prefix: &[u8],
+        first: u64,
+        suffix: &[u8],
+    ) {
+        let mut body = Vec::with_capacity(prefix.len() + suffix.len() + 24);
+        for position in start..end {
+            let Some(index) = self.picked(position) else {
+                continue;
+            };
+            let entry = self.vector.entries[index];
+            let account = match &self.connections[entry.slot as usize] {
+                Some(connection) if !entry.frame.reply.is_empty() => connection.switches.account,
+                _ => continue,
+            };
+            body.clear();
+            body.extend_from_slice(prefix);
+            let number = first + (position - start) as u64;
+            body.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+            body.extend_from_slice(suffix);
+            body.extend_from_slice(b"\r\n");
+            let reply = entry.frame.reply.of(self.vector.bytes()).to_vec();
+            let message = Message {
+                subject: &reply,
+                reply: b"",
+                header_bytes: 0,
+                body: &body,
+                header_digits: 0,
+                size_digits: 0,
+            };
+            self.publish(account, &message);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+"""`$JS.API`: requests in, replies out."""

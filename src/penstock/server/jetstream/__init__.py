@@ -1,0 +1,1 @@
+"""JetStream on a running server: stores, the commit log, routes and the API's front."""

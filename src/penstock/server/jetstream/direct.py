@@ -1,0 +1,39 @@
+"""Direct reads as a target: requests of a turn in, messages out, behind the commit gate."""
+
+import contextlib
+
+from penstock.kernel.hub import Frame, Hub
+from penstock.server.jetstream.commit import Commit
+from penstock.streams.direct import answer
+from penstock.streams.stream import Stream
+
+
+class DirectReads:
+    """The target behind a stream's direct-read subjects."""
+
+    def __init__(
+        self, hub: Hub, stream: Stream, account_number: int, commit: Commit | None, bytes_max: int
+    ) -> None:
+        self._hub = hub
+        self._stream = stream
+        self._account_number = account_number
+        self._commit = commit
+        self._bytes_max = bytes_max
+
+    def take(self, start: int, end: int) -> None:
+        for position in range(start, end):
+            index = self._hub.picked(position)
+            columns = None if index is None else self._hub.frame(index)
+            if columns is not None and columns[4]:  # a request without a reply has no answer
+                self._answer(Frame(*columns))
+
+    def _answer(self, frame: Frame) -> None:
+        headers = frame.payload[: frame.header_bytes]
+        payload = frame.payload[frame.header_bytes :]
+        answers = answer(self._stream, frame.subject, headers, payload, self._bytes_max)
+        gate = contextlib.nullcontext() if self._commit is None else self._commit.gated()
+        with gate:
+            for reply_headers, reply_payload in answers:
+                self._hub.publish(
+                    self._account_number, frame.reply, b"", reply_headers, reply_payload
+                )

@@ -1,0 +1,1 @@
+"""Where messages are kept: the store's narrow port."""

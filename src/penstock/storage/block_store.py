@@ -1,0 +1,89 @@
+"""The store of a stream on the kernel's blocks, in files or in memory, with a journal or without.
+
+The journal gets every change before the caller hears of it; when it is durable is decided
+elsewhere. This class only names the columns that cross the border.
+"""
+
+from collections.abc import Sequence
+
+from penstock.kernel.hub import Hub
+from penstock.kernel.storage import Blocks
+from penstock.storage.journal import Journal
+from penstock.storage.store import Record, StoreState, SubjectState
+
+
+class BlockLookup:
+    """The part of the port that only answers."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self.blocks = blocks
+
+    def state(self) -> StoreState:
+        return StoreState(*self.blocks.state())
+
+    def load(self, sequence: int) -> Record | None:
+        columns = self.blocks.load(sequence)
+        return None if columns is None else Record(*columns)
+
+    def next_matching(self, pattern: bytes, sequence: int) -> int | None:
+        return self.blocks.next_matching(pattern, sequence)
+
+    def last_matching(self, pattern: bytes, sequence: int) -> int | None:
+        return self.blocks.last_matching(pattern, sequence)
+
+    def sequence_at(self, time_ns: int) -> int:
+        found = self.blocks.sequence_at(time_ns)
+        return self.state().sequence_last + 1 if found is None else found
+
+    def subject_state(self, subject: bytes) -> SubjectState | None:
+        columns = self.blocks.subject_state(subject)
+        return None if columns is None else SubjectState(*columns)
+
+    def subjects(self, pattern: bytes, offset: int, limit: int) -> list[tuple[bytes, int]]:
+        return self.blocks.subjects(pattern, offset, limit)
+
+    def pending(self, pattern: bytes, sequence: int) -> int:
+        return self.blocks.pending([pattern], sequence)
+
+    def last_by_subjects(self, patterns: Sequence[bytes], up_to: int) -> list[int]:
+        return self.blocks.last_by_subjects([*patterns], up_to)
+
+    def deleted(self) -> list[tuple[int, int]]:
+        return self.blocks.deleted()
+
+
+class BlockStore(BlockLookup):
+    """The port `Store`, served by the kernel."""
+
+    def __init__(self, blocks: Blocks, journal: Journal | None) -> None:
+        super().__init__(blocks)
+        self.journal = journal
+
+    def append_run(self, hub: Hub, start: int, end: int, sequence: int, time_ns: int) -> None:
+        self.blocks.append_run(hub, start, end, sequence, time_ns)
+        if self.journal is not None:
+            self.journal.run(hub, start, end, sequence, time_ns)
+
+    def append(self, record: Record) -> None:
+        self.blocks.append(*record)
+        if self.journal is not None:
+            self.journal.message(record)
+
+    def remove(self, sequence: int, *, erase: bool) -> bool:
+        removed = self.blocks.remove(sequence, erase)
+        if removed and self.journal is not None:
+            self.journal.removed([sequence])
+        return removed
+
+    def remove_below(self, sequence: int) -> int:
+        removed = self.blocks.remove_below(sequence)
+        if removed and self.journal is not None:
+            self.journal.removed_below(sequence)
+        return removed
+
+    def evict(self, messages_max: int, bytes_max: int, subject_messages_max: int) -> int:
+        limits = (messages_max, bytes_max, subject_messages_max)
+        return self.blocks.evict(*(max(0, limit) for limit in limits))
+
+    def expire(self, time_ns: int) -> int:
+        return self.blocks.expire(time_ns)

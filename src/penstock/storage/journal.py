@@ -1,0 +1,49 @@
+"""The journal of one stream: its changes as entries of the server's commit log.
+
+An entry says what was done, not what was asked, so that replaying it needs no judgement. Evictions
+by limits are not written: after a replay the limits are enforced again, with the same result.
+"""
+
+import enum
+
+import msgspec
+
+from penstock.kernel.hub import Hub
+from penstock.kernel.storage import Log
+from penstock.storage.store import Record
+
+
+class Kind(enum.IntEnum):
+    """What an entry holds. The numbers are in files: they never change."""
+
+    CONFIGURED = 1  # JSON: the stream's description
+    DELETED = 2  # nothing
+    RUN = 3  # messages, as the kernel writes them
+    REMOVED = 4  # JSON: sequences
+    REMOVED_BELOW = 5  # JSON: one sequence
+
+
+class Journal:
+    """Writes the entries of one stream."""
+
+    def __init__(self, log: Log, number: int) -> None:
+        self._log = log
+        self.number = number
+
+    def run(self, hub: Hub, start: int, end: int, first: int, time_ns: int) -> None:
+        self._log.append_run(hub, self.number, Kind.RUN, start, end, first, time_ns)
+
+    def message(self, record: Record) -> None:
+        self._log.append_message(self.number, Kind.RUN, *record)
+
+    def removed(self, sequences: list[int]) -> None:
+        self._log.append(self.number, Kind.REMOVED, msgspec.json.encode(sequences))
+
+    def removed_below(self, sequence: int) -> None:
+        self._log.append(self.number, Kind.REMOVED_BELOW, msgspec.json.encode(sequence))
+
+    def configured(self, description: bytes) -> None:
+        self._log.append(self.number, Kind.CONFIGURED, description)
+
+    def deleted(self) -> None:
+        self._log.append(self.number, Kind.DELETED, b"")

@@ -1,0 +1,91 @@
+"""The port of a store: what a stream needs of the place where its messages are.
+
+File and memory stores are one type in the kernel; tests may bring their own. A store keeps order
+and sizes and answers by sequence, time and subject. It knows nothing of limits' meaning, headers or
+acknowledgements: those are the stream's.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from penstock.kernel.hub import Hub
+
+
+class Record(NamedTuple):
+    """One stored message."""
+
+    sequence: int
+    time_ns: int
+    subject: bytes
+    headers: bytes
+    payload: bytes
+
+
+class StoreState(NamedTuple):
+    """Figures of a store. `sequence_first` is the next one where there is no message."""
+
+    messages: int
+    bytes: int
+    sequence_first: int
+    time_first_ns: int
+    sequence_last: int
+    time_last_ns: int
+    deleted: int
+    subjects: int
+
+
+class SubjectState(NamedTuple):
+    messages: int
+    sequence_first: int
+    sequence_last: int
+
+
+class Lookup(Protocol):
+    """The half of a store that only answers; every number is an integer, every text bytes."""
+
+    def state(self) -> StoreState: ...
+
+    def load(self, sequence: int) -> Record | None: ...
+
+    def next_matching(self, pattern: bytes, sequence: int) -> int | None:
+        """The first message at or after `sequence` whose subject matches."""
+
+    def last_matching(self, pattern: bytes, sequence: int) -> int | None:
+        """The last message at or before `sequence` whose subject matches."""
+
+    def last_by_subjects(self, patterns: Sequence[bytes], up_to: int) -> list[int]:
+        """Of each subject that matches one of them, its last message at or before; sorted."""
+
+    def pending(self, pattern: bytes, sequence: int) -> int:
+        """How many messages match at or after `sequence`."""
+
+    def sequence_at(self, time_ns: int) -> int:
+        """The first message at or after a time; one past the last if there is none."""
+
+    def subject_state(self, subject: bytes) -> SubjectState | None: ...
+
+    def subjects(self, pattern: bytes, offset: int, limit: int) -> list[tuple[bytes, int]]:
+        """Subjects that match, sorted, with their number of messages."""
+
+    def deleted(self) -> list[tuple[int, int]]:
+        """Ranges of removed sequences between the first and the last, both ends included."""
+
+
+class Store(Lookup, Protocol):
+    """The half that changes."""
+
+    def append_run(self, hub: Hub, start: int, end: int, sequence: int, time_ns: int) -> None:
+        """Stores the picked frames `start..end` of the turn under rising sequences."""
+
+    def append(self, record: Record) -> None: ...
+
+    def remove(self, sequence: int, *, erase: bool) -> bool: ...
+
+    def remove_below(self, sequence: int) -> int:
+        """Removes everything before `sequence`; returns how many."""
+
+    def evict(self, messages_max: int, bytes_max: int, subject_messages_max: int) -> int:
+        """Removes the oldest above the limits (-1: none); returns how many."""
+
+    def expire(self, time_ns: int) -> int:
+        """Removes what is older than a time; returns how many."""

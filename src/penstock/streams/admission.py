@@ -1,0 +1,226 @@
+"""May this message be stored? An ordered tuple of small predicates, asked when it is applied.
+
+The order is the reference's: what a client hears when several things are wrong depends on it.
+Each check sees the stream as it is and one message, and answers with an `ApiError`, with
+`Duplicate`, or with None to go on. Nothing is changed here.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from penstock.model.api_errors import ApiError, Fault
+from penstock.model.stream_config import Discard, StreamConfig
+from penstock.storage.store import Store
+from penstock.streams import headers
+from penstock.streams.dedup import DedupWindow
+
+EXPECTED_STREAM = b"Nats-Expected-Stream"
+EXPECTED_LAST_SEQUENCE = b"Nats-Expected-Last-Sequence"
+EXPECTED_LAST_SUBJECT_SEQUENCE = b"Nats-Expected-Last-Subject-Sequence"
+EXPECTED_LAST_SUBJECT_SEQUENCE_SUBJECT = b"Nats-Expected-Last-Subject-Sequence-Subject"
+EXPECTED_LAST_MESSAGE_ID = b"Nats-Expected-Last-Msg-Id"
+MESSAGE_ID = b"Nats-Msg-Id"
+ROLLUP = b"Nats-Rollup"
+STREAM_SOURCE = b"Nats-Stream-Source"
+TTL = b"Nats-TTL"
+INCREMENT = b"Nats-Incr"
+BATCH_ID = b"Nats-Batch-Id"
+
+HEADERS_BYTES_MAX = 65_535  # the reference's bound on the headers of one stored message
+_UINT64_MAX = 2**64 - 1
+
+
+class Message(NamedTuple):
+    """One message on its way into a stream, after the stream's own subject transform."""
+
+    subject: bytes
+    headers: bytes
+    payload: bytes
+    time_ns: int
+
+
+class Stored(NamedTuple):
+    """What the checks see of the stream."""
+
+    config: StreamConfig
+    store: Store
+    dedup: DedupWindow
+    sequence_last: int
+    message_id_last: bytes
+
+
+class Duplicate(NamedTuple):
+    """Not an error: the message is there already, under this sequence."""
+
+    sequence: int
+
+
+Refusal = ApiError | Duplicate | None
+Check = Callable[[Stored, Message], Refusal]
+
+
+def admit(stored: Stored, message: Message) -> Refusal:
+    """None if the message may be stored."""
+    for check in _ALWAYS:
+        if (refusal := check(stored, message)) is not None:
+            return refusal
+    if message.headers:
+        for check in _WITH_HEADERS:
+            if (refusal := check(stored, message)) is not None:
+                return refusal
+    for check in _SIZES:
+        if (refusal := check(stored, message)) is not None:
+            return refusal
+    return None
+
+
+def parse_sequence(text: bytes) -> int | None:
+    """Decimal digits up to 2^64 - 1, or None."""
+    if not text or len(text) > 20 or not text.isdigit():
+        return None
+    value = int(text)
+    return value if value <= _UINT64_MAX else None
+
+
+def _sealed(stored: Stored, _message: Message) -> Refusal:
+    return Fault.STREAM_SEALED.error() if stored.config.sealed else None
+
+
+def _batch(_stored: Stored, message: Message) -> Refusal:
+    if headers.find(message.headers, BATCH_ID) is not None:
+        return Fault.BATCH_DISABLED.error()
+    return None
+
+
+def _increment(_stored: Stored, message: Message) -> Refusal:
+    if headers.find(message.headers, INCREMENT):
+        return Fault.COUNTER_DISABLED.error()
+    return None
+
+
+def _expected_stream(stored: Stored, message: Message) -> Refusal:
+    name = headers.find(message.headers, EXPECTED_STREAM)
+    if name and name != stored.config.name.encode():
+        return Fault.EXPECTED_STREAM.error()
+    return None
+
+
+def _ttl(stored: Stored, message: Message) -> Refusal:
+    if headers.find(message.headers, TTL) and not stored.config.allow_msg_ttl:
+        return Fault.TTL_DISABLED.error()
+    return None
+
+
+def _expected_last_subject_sequence(stored: Stored, message: Message) -> Refusal:
+    text = headers.find(message.headers, EXPECTED_LAST_SUBJECT_SEQUENCE)
+    other = headers.find(message.headers, EXPECTED_LAST_SUBJECT_SEQUENCE_SUBJECT)
+    if not text:
+        return Fault.EXPECTED_SUBJECT_SEQUENCE_MISSING.error() if other else None
+    last = stored.store.last_matching(other or message.subject, stored.sequence_last) or 0
+    if parse_sequence(text) != last:
+        return Fault.EXPECTED_LAST_SEQUENCE.error(sequence=last)
+    return None
+
+
+def _expected_last_sequence(stored: Stored, message: Message) -> Refusal:
+    text = headers.find(message.headers, EXPECTED_LAST_SEQUENCE)
+    if text and parse_sequence(text) != stored.sequence_last:
+        return Fault.EXPECTED_LAST_SEQUENCE.error(sequence=stored.sequence_last)
+    return None
+
+
+def _forged_source(_stored: Stored, message: Message) -> Refusal:
+    if headers.find(message.headers, STREAM_SOURCE):
+        return Fault.SOURCE_HEADER_FORGED.error()
+    return None
+
+
+def _duplicate(stored: Stored, message: Message) -> Refusal:
+    message_id = headers.find(message.headers, MESSAGE_ID)
+    if not message_id:
+        return None
+    sequence = stored.dedup.find(message_id, message.time_ns)
+    return None if sequence is None else Duplicate(sequence)
+
+
+def _expected_last_message_id(stored: Stored, message: Message) -> Refusal:
+    expected = headers.find(message.headers, EXPECTED_LAST_MESSAGE_ID)
+    if expected and expected != stored.message_id_last:
+        last = stored.message_id_last.decode(errors="replace")
+        return Fault.EXPECTED_LAST_MESSAGE_ID.error(message_id=last)
+    return None
+
+
+def _rollup(stored: Stored, message: Message) -> Refusal:
+    value = headers.find(message.headers, ROLLUP)
+    if not value:
+        return None
+    if not stored.config.allow_rollup_hdrs or stored.config.deny_purge:
+        return Fault.ROLLUP_FAILED.error(reason="rollup not permitted")
+    if value not in (b"sub", b"all"):
+        shown = value.decode(errors="replace")
+        return Fault.ROLLUP_FAILED.error(reason=f'rollup value invalid: "{shown}"')
+    return None
+
+
+def _message_size(stored: Stored, message: Message) -> Refusal:
+    maximum = stored.config.max_msg_size
+    if maximum >= 0 and len(message.headers) + len(message.payload) > maximum:
+        return Fault.MESSAGE_TOO_LARGE.error()
+    return None
+
+
+def _headers_size(_stored: Stored, message: Message) -> Refusal:
+    if len(message.headers) > HEADERS_BYTES_MAX:
+        return Fault.HEADERS_TOO_LARGE.error()
+    return None
+
+
+def _room(stored: Stored, message: Message) -> Refusal:
+    """With discard new, a message that does not fit is refused; one that takes the place of the
+    oldest of its subject may fit where another does not."""
+    config = stored.config
+    if config.discard is not Discard.NEW:
+        return None
+    state = stored.store.state()
+    replaced = _replaced(stored, message)
+    if replaced and config.discard_new_per_subject and not headers.find(message.headers, ROLLUP):
+        return Fault.STREAM_STORE_FAILED.error(reason="maximum messages per subject exceeded")
+    if 0 < config.max_msgs <= state.messages and not replaced:
+        return Fault.STREAM_STORE_FAILED.error(reason="maximum messages exceeded")
+    size = stored_bytes(message.subject, message.headers, message.payload)
+    if 0 < config.max_bytes < state.bytes + size and replaced < size:
+        return Fault.STREAM_STORE_FAILED.error(reason="maximum bytes exceeded")
+    return None
+
+
+def _replaced(stored: Stored, message: Message) -> int:
+    """The size of the message that would make room for this one, 0 if none would."""
+    maximum = stored.config.max_msgs_per_subject
+    state = stored.store.subject_state(message.subject) if maximum > 0 else None
+    if state is None or state.messages < maximum:
+        return 0
+    first = stored.store.load(state.sequence_first)
+    return 0 if first is None else stored_bytes(first.subject, first.headers, first.payload)
+
+
+def stored_bytes(subject: bytes, message_headers: bytes, payload: bytes) -> int:
+    """What a message counts for: the size of its record in a block."""
+    size = 22 + len(subject) + len(payload) + 8
+    return size + 4 + len(message_headers) if message_headers else size
+
+
+_ALWAYS: tuple[Check, ...] = (_sealed,)
+_WITH_HEADERS: tuple[Check, ...] = (
+    _batch,
+    _increment,
+    _expected_stream,
+    _ttl,
+    _expected_last_subject_sequence,
+    _expected_last_sequence,
+    _forged_source,
+    _duplicate,
+    _expected_last_message_id,
+    _rollup,
+)
+_SIZES: tuple[Check, ...] = (_message_size, _headers_size, _room)

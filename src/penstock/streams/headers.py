@@ -1,0 +1,40 @@
+"""Message headers as bytes: found, set and removed without parsing what nobody asked for.
+
+As the reference: names are compared exactly, the first of several counts, and everything that is
+not touched passes through byte for byte.
+"""
+
+STATUS_LINE = b"NATS/1.0\r\n"
+_CRLF = b"\r\n"
+
+
+def find(headers: bytes, name: bytes) -> bytes | None:
+    """The value of the first header of that name, without surrounding blanks."""
+    start = _line_start(headers, name)
+    if start < 0:
+        return None
+    end = headers.find(_CRLF, start)
+    value = headers[start + len(name) + 1 : end if end >= 0 else len(headers)]
+    return value.strip(b" \t")
+
+
+def remove(headers: bytes, name: bytes) -> bytes:
+    """Without any header of that name; empty if nothing is left."""
+    while (start := _line_start(headers, name)) >= 0:
+        end = headers.find(_CRLF, start)
+        rest = headers[end + 2 :] if end >= 0 else b""
+        headers = headers[:start] + rest
+    return b"" if headers in (STATUS_LINE, STATUS_LINE + _CRLF) else headers
+
+
+def add(headers: bytes, name: bytes, value: bytes) -> bytes:
+    """With one more header at the end."""
+    line = name + b": " + value + _CRLF
+    if not headers:
+        return STATUS_LINE + line + _CRLF
+    return headers.removesuffix(_CRLF) + line + _CRLF
+
+
+def _line_start(headers: bytes, name: bytes) -> int:
+    found = headers.find(_CRLF + name + b":")
+    return found + 2 if found >= 0 else -1

@@ -1,0 +1,39 @@
+"""Purging: everything, or what matches a pattern, below a sequence, or all but the last few."""
+
+from penstock.storage.store import Store
+
+EVERYTHING = (b"", b">")
+
+
+def purge(store: Store, *, pattern: bytes, sequence: int, keep: int) -> int:
+    """Removes messages and returns how many; 0 for `sequence` and `keep` means no such bound."""
+    state = store.state()
+    end = sequence or state.sequence_last + 1
+    if pattern in EVERYTHING:
+        return store.remove_below(_keep_from(store, keep) if keep else end)
+    found = _matching(store, pattern, state.sequence_first, end)
+    if keep:
+        found = found[: max(0, len(found) - keep)]
+    for number in found:
+        store.remove(number, erase=False)
+    return len(found)
+
+
+def _keep_from(store: Store, keep: int) -> int:
+    """The sequence from which on the last `keep` messages are."""
+    sequence = store.state().sequence_last + 1
+    for _ in range(keep):
+        before = store.last_matching(b">", sequence - 1)
+        if before is None:
+            return 0
+        sequence = before
+    return sequence
+
+
+def _matching(store: Store, pattern: bytes, start: int, end: int) -> list[int]:
+    found = []
+    sequence = store.next_matching(pattern, start)
+    while sequence is not None and sequence < end:
+        found.append(sequence)
+        sequence = store.next_matching(pattern, sequence + 1)
+    return found

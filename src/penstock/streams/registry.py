@@ -1,0 +1,57 @@
+"""The streams of one account, and the rules that concern more than one of them.
+
+Creating is idempotent: the same configuration again is the same stream. A request that is refused
+changes nothing. Opening and removing a store is the caller's business, through `StoreMaker`.
+"""
+
+from collections.abc import Callable, Iterator
+
+from penstock.model.api_errors import Fault
+from penstock.model.stream_config import StreamConfig
+from penstock.storage.store import Store
+from penstock.streams.stream import Stream
+from penstock.streams.subjects import collide
+
+StoreMaker = Callable[[StreamConfig], Store]
+
+
+class Registry:
+    """Streams by name."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, Stream] = {}
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def __iter__(self) -> Iterator[Stream]:
+        """In the order of their names."""
+        return (self._streams[name] for name in sorted(self._streams))
+
+    def find(self, name: str) -> Stream | None:
+        return self._streams.get(name)
+
+    def require(self, name: str) -> Stream:
+        stream = self._streams.get(name)
+        if stream is None:
+            raise Fault.STREAM_UNKNOWN.error()
+        return stream
+
+    def add(self, stream: Stream) -> None:
+        assert stream.config.name not in self._streams
+        self._streams[stream.config.name] = stream
+
+    def remove(self, stream: Stream) -> None:
+        del self._streams[stream.config.name]
+
+    def others(self, name: str) -> list[StreamConfig]:
+        """The configurations of all other streams."""
+        return [stream.config for stream in self if stream.config.name != name]
+
+    def listening(self, subject: str) -> list[Stream]:
+        """Streams with a subject that collides with this one."""
+        return [
+            stream
+            for stream in self
+            if any(collide(pattern, subject) for pattern in stream.config.subjects)
+        ]
