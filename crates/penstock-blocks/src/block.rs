@@ -7,6 +7,9 @@ use crate::note::Range;
 use crate::sequences::Bits;
 use crate::subjects::Subjects;
 
+const SAMPLE_EVERY: usize = 64; // a quarter of a byte for each message
+const AROUND_BYTES_MAX: usize = 1 << 20; // with longer records the whole block is read
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Block {
     /// The number in the file's name; part of the key of its hashes.
@@ -29,6 +32,8 @@ pub(crate) struct Block {
     /// Removed messages whose records are still here, above the stream's first.
     pub deleted: Bits,
     pub bloom: Bloom,
+    /// Sequence and offset of every so manyth record, to read one without reading the block.
+    pub samples: Vec<(u64, u32)>,
     /// Bytes of notes and tombstones, which must be carried on before it goes.
     pub note_bytes: u64,
     /// The stream's first sequence when too much would have had to be carried on.
@@ -72,8 +77,8 @@ impl Block {
         self.length.saturating_sub(self.bytes)
     }
 
-    /// Collects the subjects of what is alive.
-    pub fn fill_bloom(&mut self, index: &Index, subjects: &Subjects, first_alive: u64) {
+    /// Keeps of an index what stays in memory without it.
+    pub fn summarize(&mut self, index: &Index, subjects: &Subjects, first_alive: u64) {
         let mut known: Vec<u32> = (index.at_or_after(first_alive)..index.len())
             .filter(|ordinal| !self.deleted.contains(index.sequence(*ordinal)))
             .map(|ordinal| index.place(ordinal).subject)
@@ -85,6 +90,19 @@ impl Block {
         for subject in known {
             self.bloom.insert(crate::bloom::hash(subjects.key(subject)));
         }
+        let sampled = (0..index.len()).step_by(SAMPLE_EVERY);
+        self.samples = sampled
+            .map(|ordinal| (index.sequence(ordinal), index.place(ordinal).offset))
+            .collect();
+    }
+
+    /// Where in the file the record of a sequence must be, if that is known well enough.
+    pub fn around(&self, sequence: u64) -> Option<std::ops::Range<usize>> {
+        let next = self.samples.partition_point(|(known, _)| *known <= sequence);
+        let (_, start) = *self.samples.get(next.checked_sub(1)?)?;
+        let end = self.samples.get(next).map_or(self.length as usize, |(_, end)| *end as usize);
+        let is_short = end.saturating_sub(start as usize) <= AROUND_BYTES_MAX;
+        is_short.then_some(start as usize..end)
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::block::{Block, Loaded};
 use crate::error::Result;
 use crate::index::Place;
-use crate::note::{self, Range};
+use crate::note::{self, Range, Seal};
 use crate::record::{BlockKey, Record};
 use crate::store::Store;
 
@@ -167,7 +167,7 @@ impl Store {
         if let Some(files) = &mut self.files {
             files.replace_block(number, &fresh.data)?;
         }
-        block.fill_bloom(&fresh.index, &self.subjects, self.first);
+        block.summarize(&fresh.index, &self.subjects, self.first);
         self.cache.insert(number, fresh);
         self.blocks[position] = block;
         Ok(true)
@@ -203,7 +203,12 @@ impl Store {
         }
         if let Some(key) = key {
             let time_ns = block.last_timestamp_ns;
-            note::write_seal(&mut fresh.data, key, time_ns, block.framing, true);
+            let seal = Seal {
+                framing: block.framing,
+                last: block.last,
+                is_final: true,
+            };
+            note::write_seal(&mut fresh.data, key, time_ns, seal);
         }
         fresh.index.shrink();
         fresh.data.shrink_to_fit();

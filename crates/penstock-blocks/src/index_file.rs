@@ -134,6 +134,11 @@ fn encode_block(block: &Block, out: &mut Vec<u8>) {
     words.iter().for_each(|word| put(out, *word));
     put_ranges(out, &block.deleted.ranges());
     put_words(out, block.bloom.words());
+    put(out, block.samples.len() as u64);
+    for (sequence, offset) in &block.samples {
+        put(out, *sequence);
+        out.extend_from_slice(&offset.to_le_bytes());
+    }
 }
 
 fn put(out: &mut Vec<u8>, word: u64) {
@@ -245,6 +250,8 @@ fn decode_block(reader: &mut Reader<'_>) -> Option<Block> {
         block.deleted.insert_range(range);
     }
     block.bloom = Bloom::from_words(reader.words()?);
+    let samples = reader.word()?;
+    block.samples = (0..samples).map(|_| reader.sample()).collect::<Option<_>>()?;
     Some(block)
 }
 
@@ -278,6 +285,12 @@ impl<'a> Reader<'a> {
 
     fn word(&mut self) -> Option<u64> {
         self.take(8).map(|bytes| word(bytes, 0))
+    }
+
+    fn sample(&mut self) -> Option<(u64, u32)> {
+        let sequence = self.word()?;
+        let offset = self.take(4)?.first_chunk::<4>()?;
+        Some((sequence, u32::from_le_bytes(*offset)))
     }
 
     fn words(&mut self) -> Option<Vec<u64>> {

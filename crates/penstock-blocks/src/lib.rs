@@ -21,6 +21,7 @@ mod misplaced;
 mod note;
 mod pattern;
 mod queries;
+mod reading;
 mod record;
 mod recovery;
 mod removal;

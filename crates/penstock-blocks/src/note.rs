@@ -13,9 +13,20 @@ const RANGES_MAX: usize = 1 << 16; // in one note: 1 MiB
 /// First and last of a run of sequences.
 pub type Range = (u64, u64);
 
+/// What a seal says of everything before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seal {
+    /// Of the block up to here.
+    pub framing: u64,
+    /// The stream's last sequence.
+    pub last: u64,
+    /// Nothing comes after it in this block.
+    pub is_final: bool,
+}
+
 pub(crate) enum Note {
     Removed(Vec<Range>),
-    Seal { framing: u64, is_final: bool },
+    Seal(Seal),
     Unknown,
 }
 
@@ -25,11 +36,12 @@ pub(crate) fn read(body: &[u8]) -> Note {
             let pairs = ranges.chunks_exact(RANGE_BYTES);
             Note::Removed(pairs.map(|pair| (word(pair, 0), word(pair, 8))).collect())
         }
-        Some((&kind, framing)) if framing.len() == 8 && (SEAL..=FINAL_SEAL).contains(&kind) => {
-            Note::Seal {
-                framing: word(framing, 0),
+        Some((&kind, words)) if words.len() == 16 && (SEAL..=FINAL_SEAL).contains(&kind) => {
+            Note::Seal(Seal {
+                framing: word(words, 0),
+                last: word(words, 8),
                 is_final: kind == FINAL_SEAL,
-            }
+            })
         }
         _ => Note::Unknown,
     }
@@ -53,17 +65,10 @@ pub(crate) fn write_removed(block: &mut Vec<u8>, key: &BlockKey, time_ns: i64, r
     }
 }
 
-/// Writes what the framing of the block is up to here; the final seal also says that nothing
-/// comes after it.
-pub(crate) fn write_seal(
-    block: &mut Vec<u8>,
-    key: &BlockKey,
-    time_ns: i64,
-    framing: u64,
-    is_final: bool,
-) {
-    let mut body = [if is_final { FINAL_SEAL } else { SEAL }; 9];
-    body[1..].copy_from_slice(&framing.to_le_bytes());
+pub(crate) fn write_seal(block: &mut Vec<u8>, key: &BlockKey, time_ns: i64, seal: Seal) {
+    let mut body = [if seal.is_final { FINAL_SEAL } else { SEAL }; 17];
+    body[1..9].copy_from_slice(&seal.framing.to_le_bytes());
+    body[9..].copy_from_slice(&seal.last.to_le_bytes());
     write(block, key, ERASED, time_ns, &body);
 }
 

@@ -349,7 +349,7 @@ impl Opening {
             self.report.suspicious.push(path);
         }
         self.latest_ns = self.latest_ns.max(found.latest_ns);
-        self.highest = self.highest.max(found.highest);
+        self.highest = self.highest.max(found.highest).max(found.last_told);
         block.length = if is_last { found.end } else { data.len() } as u64;
         block.framing = found.framing;
         block.sealed = found.sealed;
@@ -395,7 +395,7 @@ impl Opening {
             self.ceiling = found.index.sequence(0);
         }
         if block.sealed && block.records == found.index.len() as u64 {
-            block.fill_bloom(&found.index, &self.store.subjects, 0);
+            block.summarize(&found.index, &self.store.subjects, 0);
         }
     }
 

@@ -219,11 +219,8 @@ impl Store {
             self.removals.extend(block.deleted.ranges());
             last = last.max(block.last);
         }
+        self.removals.push((last + 1, sequence)); // so that the numbers are not given again
         self.removals.retain(|(first, last)| first <= last);
-        let tail = self.tail.as_ref();
-        if tail.is_some_and(|tail| tail.index.find(sequence).is_none()) {
-            self.removals.push((sequence, sequence)); // so that the number is not given again
-        }
     }
 
     /// Forgets the last block; answers with its number, for its file is still there.
@@ -266,10 +263,13 @@ impl Store {
         }
         loaded.index.truncate(keep);
         block.records = keep as u64;
-        block.last = sequence.min(block.last);
+        block.last = keep
+            .checked_sub(1)
+            .map_or(block.first - 1, |last| loaded.index.sequence(last));
         block.length = loaded.data.len() as u64;
         block.sealed = false;
         block.bloom = Bloom::default();
+        block.samples.clear();
         block.last_timestamp_ns = last_timestamp(&loaded);
         let length = block.length;
         self.tail = Some(loaded);

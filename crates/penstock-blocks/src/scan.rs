@@ -52,6 +52,8 @@ pub(crate) struct Scan {
     /// The latest time in any record, and the highest sequence of any message, erased ones too.
     pub latest_ns: i64,
     pub highest: u64,
+    /// The stream's last sequence, as the seals have it.
+    pub last_told: u64,
 }
 
 /// Scans from `start`, where the framing is `framing`. `expected` is what it should be at the end.
@@ -140,9 +142,10 @@ impl Scan {
                 self.note_bytes += record.total() as u64;
                 self.latest_ns = self.latest_ns.max(record.timestamp_ns);
             }
-            Note::Seal { framing, is_final } => {
-                self.check_framing(bytes, framing);
-                self.sealed = is_final;
+            Note::Seal(seal) => {
+                self.check_framing(bytes, seal.framing);
+                self.sealed = seal.is_final;
+                self.last_told = self.last_told.max(seal.last);
             }
             Note::Unknown => {}
         }
@@ -209,7 +212,8 @@ pub(crate) fn end_for(bytes: &[u8], key: &BlockKey, sequence: u64) -> usize {
         ) {
             (0, true) => match note::read(body) {
                 Note::Removed(ranges) => ranges.iter().map(|range| range.1).max().unwrap_or(0),
-                _ => 0,
+                Note::Seal(seal) => seal.last,
+                Note::Unknown => 0,
             },
             (named, _) => named,
         };
@@ -222,18 +226,27 @@ pub(crate) fn end_for(bytes: &[u8], key: &BlockKey, sequence: u64) -> usize {
 }
 
 /// Where the next record begins, and what sequence the damaged one has if it is only one.
+///
+/// The length of the damaged record is believed if a record follows it, unless records between
+/// lead exactly there; those in the payload of a message do not, its hash comes after them.
 fn resume(bytes: &[u8], at: usize, key: &BlockKey) -> (usize, Option<u64>) {
+    let intact = |start: usize| Record::verified(&bytes[start..], key);
+    let first_intact = |mut range: std::ops::Range<usize>| range.find(|at| intact(*at).is_some());
     if let Some(record) = Record::decode(&bytes[at..]) {
         let end = at + record.total();
-        if end == bytes.len() || Record::verified(&bytes[end..], key).is_some() {
-            return (end, Some(record.sequence));
+        if end == bytes.len() || intact(end).is_some() {
+            let inside = first_intact(at + 1..end).filter(|start| {
+                let mut next = *start;
+                while next < end {
+                    let Some(record) = intact(next) else { break };
+                    next += record.total();
+                }
+                next == end
+            });
+            return inside.map_or((end, Some(record.sequence)), |start| (start, None));
         }
     }
-    let intact = |start: &usize| Record::verified(&bytes[*start..], key).is_some();
-    (
-        (at + 1..bytes.len()).find(intact).unwrap_or(bytes.len()),
-        None,
-    )
+    (first_intact(at + 1..bytes.len()).unwrap_or(bytes.len()), None)
 }
 
 /// The note or tombstone this was before one bit of it flipped.

@@ -13,7 +13,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::index::Place;
-use crate::note::{self, Range};
+use crate::note::{self, Range, Seal};
 use crate::record::{self, BlockKey, Content, RECORD_BYTES_MAX, Record, SEQUENCE_MAX};
 use crate::subjects::Subjects;
 use std::collections::VecDeque;
@@ -95,8 +95,8 @@ pub struct Store {
     pub(crate) lost_bytes: u64,
     /// Numbers of files that could not be read; they are left alone.
     pub(crate) unreadable: Vec<u32>,
-    /// Block and framing of the last seal, to seal only what changed.
-    pub(crate) sealed_framing: (u32, u64),
+    /// Block and length at the last seal, to seal only what changed.
+    pub(crate) sealed_at: (u32, u64),
     pub(crate) scratch: Vec<u8>,
     /// Block of the last single read, and how many there were in a row.
     pub(crate) single_reads: (u32, u32),
@@ -133,7 +133,7 @@ impl Store {
             lost: Vec::new(),
             lost_bytes: 0,
             unreadable: Vec::new(),
-            sealed_framing: (0, 0),
+            sealed_at: (0, 0),
             scratch: Vec::new(),
             single_reads: (0, 0),
         }
@@ -288,7 +288,7 @@ impl Store {
             return;
         };
         block.sealed = true;
-        block.fill_bloom(&tail.index, &self.subjects, self.first);
+        block.summarize(&tail.index, &self.subjects, self.first);
         tail.index.shrink();
         tail.data.shrink_to_fit();
         if self.files.is_some() && tail.is_pinned() {
@@ -298,7 +298,7 @@ impl Store {
         self.cache.insert(number, tail);
     }
 
-    /// Notes the framing of the last block, if it changed since it was noted or ends here.
+    /// Seals the last block, if it changed since the last seal or ends here.
     pub(crate) fn write_seal(&mut self, is_final: bool) {
         let (Some(tail), Some(block)) = (self.tail.as_mut(), self.blocks.back_mut()) else {
             return;
@@ -306,89 +306,15 @@ impl Store {
         let Some(key) = &self.tail_key else {
             return;
         };
-        let framing = (block.number, block.framing);
-        if is_final || block.records > 0 && self.sealed_framing != framing {
-            let time_ns = self.last_timestamp_ns;
-            note::write_seal(&mut tail.data, key, time_ns, block.framing, is_final);
+        if is_final || self.sealed_at != (block.number, block.length) {
+            let seal = Seal {
+                framing: block.framing,
+                last: self.last,
+                is_final,
+            };
+            note::write_seal(&mut tail.data, key, self.last_timestamp_ns, seal);
             block.length = tail.data.len() as u64;
-            self.sealed_framing = framing;
-        }
-    }
-
-    /// The message of a sequence, verified since it left the disk.
-    pub fn load(&mut self, sequence: u64) -> Result<Option<Message<'_>>> {
-        if !self.is_alive(sequence) {
-            return Ok(None);
-        }
-        let position = self.position_of(sequence);
-        let in_tail = position + 1 == self.blocks.len() && self.tail.is_some();
-        if !in_tail {
-            let number = self.blocks[position].number;
-            match self.cache.get(number).map(|loaded| loaded.data.is_empty()) {
-                Some(true) if self.reads_alone(number) => {
-                    return self.load_alone(position, sequence);
-                }
-                Some(false) => self.cache.touch(number),
-                _ => self.ensure_data(position)?,
-            }
-        }
-        let Some(loaded) = self.loaded(position) else {
-            return Ok(None);
-        };
-        let Some(place) = loaded.index.find(sequence) else {
-            return self.missing(position, sequence);
-        };
-        let record = Record::decode(&loaded.data[place.offset as usize..]);
-        Ok(record.map(|record| message(sequence, &record)))
-    }
-
-    /// True while a block whose bytes were given up is read here and there, not one by one.
-    fn reads_alone(&mut self, number: u32) -> bool {
-        const IN_A_ROW_MAX: u32 = 16; // then reading the whole block is cheaper
-        let (known, count) = self.single_reads;
-        self.single_reads = if known == number {
-            (number, count + 1)
-        } else {
-            (number, 1)
-        };
-        self.single_reads.1 <= IN_A_ROW_MAX
-    }
-
-    /// Reads one record from the file by the index of its block.
-    fn load_alone(&mut self, position: usize, sequence: u64) -> Result<Option<Message<'_>>> {
-        let number = self.blocks[position].number;
-        self.cache.touch(number);
-        let found = self
-            .cache
-            .get(number)
-            .and_then(|loaded| loaded.index.find(sequence));
-        let (Some(place), Some(files)) = (found, self.files.as_mut()) else {
-            return self.missing(position, sequence);
-        };
-        self.scratch.resize(place.bytes as usize, 0);
-        files.read_at(number, u64::from(place.offset), &mut self.scratch)?;
-        let key = BlockKey::new(&self.name, number);
-        match Record::verified(&self.scratch, &key) {
-            Some(record) if record.sequence == sequence => Ok(Some(message(sequence, &record))),
-            _ => Err(Error::Damaged {
-                path: files.block_path(number),
-                sequence,
-            }),
-        }
-    }
-
-    /// A sequence without a record: never stored, or damaged.
-    fn missing(&self, position: usize, sequence: u64) -> Result<Option<Message<'_>>> {
-        let damaged = self
-            .lost
-            .iter()
-            .any(|(first, last)| (*first..=*last).contains(&sequence));
-        match &self.files {
-            Some(files) if damaged => {
-                let path = files.block_path(self.blocks[position].number);
-                Err(Error::Damaged { path, sequence })
-            }
-            _ => Ok(None),
+            self.sealed_at = (block.number, block.length);
         }
     }
 
@@ -456,15 +382,5 @@ impl Store {
             Some(tail) if tail.first <= sequence => self.blocks.len() - 1,
             _ => self.blocks.partition_point(|block| block.last < sequence),
         }
-    }
-}
-
-pub(crate) fn message<'a>(sequence: u64, record: &Record<'a>) -> Message<'a> {
-    Message {
-        sequence,
-        timestamp_ns: record.timestamp_ns,
-        subject: record.subject,
-        headers: record.headers,
-        message: record.message,
     }
 }

@@ -102,7 +102,10 @@ impl Store {
 
     /// Makes everything durable, with a seal behind it.
     pub fn sync(&mut self) -> Result<()> {
-        self.write_seal(false);
+        if self.files.is_some() {
+            self.note_removals()?;
+            self.write_seal(false);
+        }
         self.write_out()?;
         match &mut self.files {
             Some(files) => files.sync(),

@@ -25,7 +25,7 @@ const NOBODY: u32 = u32::MAX; // the publisher's slot of the server's own messag
 const WORK_MAX: usize = 200_000; // listeners visited for one connection in one turn
 const TURN_WORK_MAX: usize = 1_000_000; // and for all of them: some tens of milliseconds
 const PAUSE_NS: u64 = 5_000_000; // the longest a publisher waits for a crowded subscriber
-const PROGRESS_RECENT_NS: u64 = 50_000_000; // a subscriber without progress is not waited for
+const PROGRESS_RECENT_NS: u64 = 10_000_000; // a subscriber without progress is not waited for
 
 /// What a run looks like to listeners with the same sid and the same header support.
 struct Block {
