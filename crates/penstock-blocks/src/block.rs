@@ -98,9 +98,14 @@ impl Block {
 
     /// Where in the file the record of a sequence must be, if that is known well enough.
     pub fn around(&self, sequence: u64) -> Option<std::ops::Range<usize>> {
-        let next = self.samples.partition_point(|(known, _)| *known <= sequence);
+        let next = self
+            .samples
+            .partition_point(|(known, _)| *known <= sequence);
         let (_, start) = *self.samples.get(next.checked_sub(1)?)?;
-        let end = self.samples.get(next).map_or(self.length as usize, |(_, end)| *end as usize);
+        let end = self
+            .samples
+            .get(next)
+            .map_or(self.length as usize, |(_, end)| *end as usize);
         let is_short = end.saturating_sub(start as usize) <= AROUND_BYTES_MAX;
         is_short.then_some(start as usize..end)
     }

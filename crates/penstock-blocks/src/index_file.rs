@@ -251,7 +251,9 @@ fn decode_block(reader: &mut Reader<'_>) -> Option<Block> {
     }
     block.bloom = Bloom::from_words(reader.words()?);
     let samples = reader.word()?;
-    block.samples = (0..samples).map(|_| reader.sample()).collect::<Option<_>>()?;
+    block.samples = (0..samples)
+        .map(|_| reader.sample())
+        .collect::<Option<_>>()?;
     Some(block)
 }
 

@@ -246,7 +246,10 @@ fn resume(bytes: &[u8], at: usize, key: &BlockKey) -> (usize, Option<u64>) {
             return inside.map_or((end, Some(record.sequence)), |start| (start, None));
         }
     }
-    (first_intact(at + 1..bytes.len()).unwrap_or(bytes.len()), None)
+    (
+        first_intact(at + 1..bytes.len()).unwrap_or(bytes.len()),
+        None,
+    )
 }
 
 /// The note or tombstone this was before one bit of it flipped.

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::index::Place;
 use crate::note::{self, Range, Seal};
-use crate::record::{self, BlockKey, Content, RECORD_BYTES_MAX, Record, SEQUENCE_MAX};
+use crate::record::{self, BlockKey, Content, RECORD_BYTES_MAX, SEQUENCE_MAX};
 use crate::subjects::Subjects;
 use std::collections::VecDeque;
 
