@@ -9,6 +9,9 @@ use pyo3::types::PyBytes;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
+/// Number, stream, kind, payload.
+type Replayed<'py> = (u64, u64, u8, Bound<'py, PyBytes>);
+
 #[pyclass]
 pub struct Log {
     log: Entries,
@@ -49,10 +52,7 @@ impl Log {
     }
 
     /// The next entry of the past: number, stream, kind, payload; none after the last.
-    fn next_replayed<'py>(
-        &mut self,
-        py: Python<'py>,
-    ) -> PyResult<Option<(u64, u64, u8, Bound<'py, PyBytes>)>> {
+    fn next_replayed<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Replayed<'py>>> {
         let Some(replay) = &mut self.replay else {
             return Ok(None);
         };
@@ -68,6 +68,7 @@ impl Log {
         self.log.append(stream, kind, &[payload])
     }
 
+    #[allow(clippy::too_many_arguments)] // columns of a call from Python
     fn append_run(
         &mut self,
         hub: &Hub,
@@ -86,6 +87,7 @@ impl Log {
         self.log.append(stream, kind, &[&self.scratch])
     }
 
+    #[allow(clippy::too_many_arguments)] // columns of a call from Python
     fn append_message(
         &mut self,
         stream: u64,

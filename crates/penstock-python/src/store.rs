@@ -17,6 +17,8 @@ type Row<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
 );
+/// A store, the log entry up to which it is complete, lost ranges, notes.
+type Opened = (Store, Option<u64>, Vec<(u64, u64)>, Vec<String>);
 type State = (u64, u64, u64, i64, u64, i64, u64, u64);
 
 fn failed(error: impl Display) -> PyErr {
@@ -47,7 +49,7 @@ impl Store {
         directory: &str,
         name: &str,
         replayable_from: Option<u64>,
-    ) -> PyResult<(Store, Option<u64>, Vec<(u64, u64)>, Vec<String>)> {
+    ) -> PyResult<Opened> {
         let options = Options {
             replayable_from,
             ..Options::default()
