@@ -13,6 +13,7 @@ PACKAGES := src/penstock
 SEED ?= 1
 FUZZ_SECONDS ?= 300
 ROUNDS ?= 5
+KILLS ?= 50
 
 .PHONY: help need build demo serve test test-rust test-python check bench campaign clean
 
@@ -78,6 +79,7 @@ bench: build
 ## make campaign  the long runs (SEED=1 FUZZ_SECONDS=300)
 campaign: build
 	FUZZ_SECONDS=$(FUZZ_SECONDS) SEED=$(SEED) cargo test --release -p penstock-wire --test fuzz -- --ignored --nocapture
+	SEED=$(SEED) PENSTOCK_KILLS=$(KILLS) PENSTOCK_CUTS=10 PENSTOCK_DAMAGES=20 $(BIN)/python -m pytest tests/crash
 
 clean:
 	rm -rf $(VENV) target

@@ -11,33 +11,63 @@ from pathlib import Path
 
 from benchmarks import (
     core_pubsub,
+    disk,
     fanout,
     idle_connections,
     latency,
     machine,
+    publish_1kb,
+    publish_200_connections,
+    publish_file,
+    publish_ids,
+    publish_memory,
+    publish_subjects,
+    publish_sync,
+    publish_two_streams,
     report,
     requests,
+    restart,
+    stream_memory,
     stuck_subscriber,
 )
-from benchmarks.generator import Load, LoadError, build, raise_file_limit
-from benchmarks.measure import Benchmark, Series, alternate
+from benchmarks.generator import ROOT, Load, LoadError, build, raise_file_limit
+from benchmarks.measure import AnyBenchmark, Series, alternate
 from benchmarks.servers import CONTESTANTS, Contestant
 
-BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark
-    for benchmark in (
-        core_pubsub.BENCHMARK,
-        core_pubsub.MANY_SUBJECTS,
-        fanout.TWO_TO_FOUR,
-        fanout.ONE_TO_FIFTY,
-        fanout.ONE_TO_FIFTY_SAME_SID,
-        requests.MANY,
-        requests.ONE,
-        latency.BENCHMARK,
-        idle_connections.BENCHMARK,
-        stuck_subscriber.BENCHMARK,
-    )
-}
+ALL: tuple[AnyBenchmark, ...] = (
+    core_pubsub.BENCHMARK,
+    core_pubsub.MANY_SUBJECTS,
+    fanout.TWO_TO_FOUR,
+    fanout.ONE_TO_FIFTY,
+    fanout.ONE_TO_FIFTY_SAME_SID,
+    requests.MANY,
+    requests.ONE,
+    latency.BENCHMARK,
+    idle_connections.BENCHMARK,
+    stuck_subscriber.BENCHMARK,
+    publish_file.LAZY_WIDE,
+    publish_file.LAZY_NARROW,
+    publish_1kb.LAZY_WIDE,
+    publish_subjects.LAZY_WIDE,
+    publish_ids.LAZY_WIDE,
+    publish_two_streams.LAZY_WIDE,
+    publish_memory.BENCHMARK,
+    publish_sync.LAZY_ONE,
+    publish_200_connections.LAZY_MANY,
+    publish_file.DURABLE_WIDE,
+    publish_file.DURABLE_NARROW,
+    publish_1kb.DURABLE_WIDE,
+    publish_subjects.DURABLE_WIDE,
+    publish_ids.DURABLE_WIDE,
+    publish_two_streams.DURABLE_WIDE,
+    publish_sync.ALWAYS_ONE,
+    publish_sync.DURABLE_ONE,
+    publish_200_connections.DURABLE_MANY,
+    restart.BENCHMARK,
+    stream_memory.BENCHMARK,
+)
+BENCHMARKS: dict[str, AnyBenchmark] = {benchmark.name: benchmark for benchmark in ALL}
+STORE = ROOT / "target" / "streams"  # ignored by git, and on a disk wherever the sources are
 
 
 def arguments() -> argparse.Namespace:
@@ -48,6 +78,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", choices=[one.name for one in CONTESTANTS], help="one server")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there too")
     parser.add_argument("--load", type=Path, metavar="FILE", help="use this load generator")
+    parser.add_argument(
+        "--store", type=Path, metavar="DIR", help="where streams are (target/streams)"
+    )
+    parser.add_argument("--messages", type=int, default=3_000_000, help="of restart (3,000,000)")
+    parser.add_argument("--more", type=int, default=0, help="of restart's longer stream (none)")
     asked = parser.parse_args()
     unknown = [name for name in asked.names if name not in BENCHMARKS]
     if unknown:
@@ -80,14 +115,17 @@ def main() -> int:
     chosen = contestants(asked.only)
     files = raise_file_limit()
     facts = machine.facts(chosen) | {"open files": str(files)}
+    names = asked.names or list(BENCHMARKS)
+    store = (asked.store or STORE).resolve()
     try:
-        load = Load(asked.load or build(), asked.seconds)
+        load = Load(asked.load or build(), asked.seconds, store, asked.messages, asked.more)
         facts["load generator"] = generator_speed(load)
-    except LoadError as fault:
+        if any(BENCHMARKS[name].sync for name in names):
+            facts["streams in"] = disk.checked(store)
+    except (LoadError, disk.DiskError, OSError) as fault:
         sys.exit(str(fault))
 
     ticks_before, stolen_before = machine.cpu_ticks()
-    names = asked.names or list(BENCHMARKS)
     all_series: list[Series] = [
         alternate(BENCHMARKS[name], chosen, asked.rounds, load, say) for name in names
     ]

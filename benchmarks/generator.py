@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = "penstock-load"
 FILES_WANTED = 65_536  # open files; the hard limit may allow fewer
 SPARE_SECONDS = 60.0  # for the handshakes, draining, and the wait for a disconnection
+MESSAGES_PER_SECOND_MIN = 20_000  # slower than that, a run by count is given up
 
 
 class LoadError(Exception):
@@ -58,13 +59,17 @@ def _ended(holder: subprocess.Popen[str]) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Load:
-    """The generator's program, and how long a sample lasts."""
+    """The generator's program, how long a sample lasts, and where the streams of a sample are."""
 
     program: Path
     seconds: float
+    store: Path
+    messages: int = 3_000_000  # of the streams that are restarted
+    messages_more: int = 0  # how many there are to be in the longer one; none if 0
 
     def _command(self, mode: str, server: Server | None, options: dict[str, Any]) -> list[str]:
         asked = {"seconds": self.seconds, **options}
+        asked = {name.replace("_", "-"): value for name, value in asked.items()}
         if server is not None:
             asked |= {"port": server.port, "server-pid": server.pid}
         words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
@@ -73,6 +78,7 @@ class Load:
     def run(self, mode: str, server: Server | None, **options: Any) -> dict[str, Any]:
         command = self._command(mode, server, options)
         timeout = 3 * self.seconds + SPARE_SECONDS
+        timeout += options.get("messages", 0) / MESSAGES_PER_SECOND_MIN
         try:
             done = subprocess.run(
                 command, check=False, capture_output=True, text=True, timeout=timeout

@@ -8,11 +8,21 @@ because a number is low.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 from benchmarks.generator import Load, LoadError
-from benchmarks.servers import PENSTOCK, REFERENCE, Contestant, Server, ServerError, running
+from benchmarks.servers import (
+    PENSTOCK,
+    REFERENCE,
+    Contestant,
+    Server,
+    ServerError,
+    Sync,
+    fresh_store,
+    running,
+)
 
 Sample = dict[str, float]
 
@@ -34,7 +44,7 @@ class Target:
 class Metric:
     key: str
     label: str
-    unit: Literal["per second", "us", "kB", "share", "s", "yes"]
+    unit: Literal["per second", "us", "kB", "B", "share", "s", "yes"]
     target: Target | None = None
 
 
@@ -44,6 +54,36 @@ class Benchmark:
     title: str
     metrics: tuple[Metric, ...]
     sample: Callable[[Server, Load], Sample]
+    sync: Sync | None = None  # with streams, synced like this
+
+    def take(self, contestant: Contestant, load: Load) -> Sample:
+        """One sample of a fresh server."""
+        if self.sync is None:
+            with running(contestant) as server:
+                return self.sample(server, load)
+        with (
+            fresh_store(load.store) as store,
+            running(contestant, store, self.sync) as server,
+        ):
+            return self.sample(server, load)
+
+
+@dataclass(frozen=True)
+class RestartBenchmark:
+    """One whose sample starts the server itself, more than once, on the same directory."""
+
+    name: str
+    title: str
+    metrics: tuple[Metric, ...]
+    sample: Callable[[Contestant, Path, Load], Sample]
+    sync: Sync
+
+    def take(self, contestant: Contestant, load: Load) -> Sample:
+        with fresh_store(load.store) as store:
+            return self.sample(contestant, store, load)
+
+
+AnyBenchmark = Benchmark | RestartBenchmark
 
 
 @dataclass(frozen=True)
@@ -101,7 +141,7 @@ class Row:
 class Series:
     """All samples of one benchmark."""
 
-    benchmark: Benchmark
+    benchmark: AnyBenchmark
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
@@ -118,7 +158,7 @@ class Series:
 
 
 def alternate(
-    benchmark: Benchmark,
+    benchmark: AnyBenchmark,
     contestants: Sequence[Contestant],
     rounds: int,
     load: Load,
@@ -130,8 +170,7 @@ def alternate(
         for contestant in contestants:
             say(f"{benchmark.name}: round {number} of {rounds}, {contestant.name}")
             try:
-                with running(contestant) as server:
-                    sample = benchmark.sample(server, load)
+                sample = benchmark.take(contestant, load)
             except (ServerError, LoadError, OSError) as fault:
                 series.faults.append(f"round {number}, {contestant.name}: {fault}")
             else:

@@ -17,6 +17,7 @@ def _rate(value: float) -> str:
 UNITS: dict[str, Callable[[float], str]] = {
     "per second": _rate,
     "us": lambda value: f"{value:.2f} us" if value < 10 else f"{value:.0f} us",
+    "B": lambda value: f"{value:,.0f} B",
     "kB": lambda value: f"{value:,.1f} kB" if value < 1000 else f"{value:,.0f} kB",
     "share": lambda value: f"{value:.2f}",
     "s": lambda value: f"{value:.2f} s",

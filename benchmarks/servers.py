@@ -1,11 +1,13 @@
 """The two servers under test, started fresh for every sample with the same flags.
 
 Only one runs at a time, so that an idle one cannot cost the other anything, and no sample inherits
-memory, caches or connections from the one before it. A server tells its port through the ports
-file, which both write once they listen.
+memory, caches, connections or streams from the one before it. A server tells its port through the
+ports file, which both write once they listen. Where streams are measured, both have a configuration
+file that differs in nothing but the directory and, where a benchmark says so, `sync_interval`.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-READY_SECONDS_MAX = 30.0
-STOP_SECONDS_MAX = 10.0
-POLL_SECONDS = 0.02
+READY_SECONDS_MAX = 60.0  # a restart may have many messages to read
+STOP_SECONDS_MAX = 30.0
+POLL_SECONDS = 0.005
 LOG_LINES_SHOWN = 5
 
 BIN = Path(sys.prefix) / "bin"
@@ -48,6 +50,21 @@ class Contestant:
         except (OSError, subprocess.TimeoutExpired):
             return "unknown"
         return ", ".join((asked.stdout or asked.stderr).split("\n")[:2]).strip(", ")
+
+
+@dataclass(frozen=True)
+class Sync:
+    """`sync_interval` of each server; None leaves it to the server's default."""
+
+    ours: str | None
+    theirs: str | None
+
+    def configuration(self, contestant: Contestant, store: Path) -> str:
+        interval = self.ours if contestant == PENSTOCK else self.theirs
+        lines = [f'store_dir: "{store}"']
+        if interval is not None:
+            lines.append(f'sync_interval: "{interval}"')
+        return "\n".join(["jetstream {", *lines, "}", ""])
 
 
 REFERENCE = Contestant("reference", (str(BIN / "nats-server"),))
@@ -98,16 +115,41 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+def _flags(
+    contestant: Contestant, folder: Path, store: Path | None, sync: Sync | None
+) -> list[str]:
+    flags = ["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", str(folder)]
+    if sync is not None and store is not None:
+        configuration = folder / "server.conf"
+        configuration.write_text(sync.configuration(contestant, store))
+        flags += ["-c", str(configuration)]
+    return flags
+
+
 @contextmanager
-def running(contestant: Contestant) -> Iterator[Server]:
-    """A fresh server on a port of its own, stopped at the end."""
+def running(
+    contestant: Contestant, store: Path | None = None, sync: Sync | None = None
+) -> Iterator[Server]:
+    """A server on a port of its own, stopped at the end; with `sync` it has streams in `store`."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
         folder = Path(name)
         log = folder / "server.log"
-        flags = ("-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", name)
+        command = [*contestant.command, *_flags(contestant, folder, store, sync)]
         with log.open("wb") as output:
-            process = subprocess.Popen([*contestant.command, *flags], stdout=output, stderr=output)
+            process = subprocess.Popen(command, stdout=output, stderr=output)
         try:
             yield Server(contestant.name, process.pid, _port(process, folder, log))
         finally:
             _stop(process)
+
+
+@contextmanager
+def fresh_store(parent: Path) -> Iterator[Path]:
+    """An empty directory for streams, gone afterwards.
+
+    What the one before left to be written is written first: a lazy server's gigabyte of unwritten
+    pages would otherwise slow down the other's syncs.
+    """
+    os.sync()
+    with tempfile.TemporaryDirectory(dir=parent, prefix="penstock-store-") as name:
+        yield Path(name)

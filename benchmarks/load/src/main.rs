@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod acks;
 mod blocks;
 mod connection;
 mod cpu;
@@ -15,11 +16,14 @@ mod idle;
 mod latency;
 mod link;
 mod options;
+mod publish;
+mod publish_frame;
 mod pubsub;
 mod report;
 mod requests;
 mod selfcheck;
 mod sequences;
+mod stream_api;
 mod stuck;
 
 use std::io::Write;
@@ -60,6 +64,12 @@ const MODES: &[(&str, Mode, &str)] = &[
         idle::run,
         "hold idle connections until stdin closes",
     ),
+    (
+        "publish",
+        publish::run,
+        "publish into streams, every acknowledgement checked",
+    ),
+    ("state", stream_api::run, "what the streams hold"),
     (
         "selfcheck",
         selfcheck::run,

@@ -45,9 +45,18 @@ const KNOWN: &[(&str, &str, &str)] = &[
     (
         "window",
         "0",
-        "messages sent and not yet received by all (0: by size, up to 100,000)",
+        "messages sent and not yet received by all (0: by size, up to 100,000); of publish: \
+         unacknowledged on each connection (0: 4,000)",
     ),
-    ("connections", "1", "requesting connections, or idle ones"),
+    (
+        "connections",
+        "1",
+        "connections that request, publish into streams or idle",
+    ),
+    ("stream", "BENCH", "streams are STREAM0, STREAM1 ..."),
+    ("streams", "1", "streams that take turns"),
+    ("storage", "file", "of the streams: file or memory"),
+    ("message-ids", "no", "yes: every publish has a Nats-Msg-Id"),
     ("inflight", "1", "requests in flight on each connection"),
 ];
 

@@ -2,13 +2,21 @@
 //! while it is needed (`Loaded`: where the messages are and, mostly, their bytes).
 
 use crate::bloom::Bloom;
+use crate::framing;
 use crate::index::{Index, NO_SUBJECT};
 use crate::note::Range;
 use crate::sequences::Bits;
 use crate::subjects::Subjects;
 
-const SAMPLE_EVERY: usize = 64; // a quarter of a byte for each message
-const AROUND_BYTES_MAX: usize = 1 << 20; // with longer records the whole block is read
+const PART_RECORDS: usize = 64; // less than half a byte for each message
+
+/// Some records in a row: the first one's sequence and offset, and the framing of all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub first: u64,
+    pub offset: u32,
+    pub framing: u64,
+}
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Block {
@@ -32,8 +40,8 @@ pub(crate) struct Block {
     /// Removed messages whose records are still here, above the stream's first.
     pub deleted: Bits,
     pub bloom: Bloom,
-    /// Sequence and offset of every so manyth record, to read one without reading the block.
-    pub samples: Vec<(u64, u32)>,
+    /// Parts of so many records, to read one without reading the block.
+    pub parts: Vec<Part>,
     /// Bytes of notes and tombstones, which must be carried on before it goes.
     pub note_bytes: u64,
     /// The stream's first sequence when too much would have had to be carried on.
@@ -78,7 +86,8 @@ impl Block {
     }
 
     /// Keeps of an index what stays in memory without it.
-    pub fn summarize(&mut self, index: &Index, subjects: &Subjects, first_alive: u64) {
+    pub fn summarize(&mut self, loaded: &Loaded, subjects: &Subjects, first_alive: u64) {
+        let index = &loaded.index;
         let mut known: Vec<u32> = (index.at_or_after(first_alive)..index.len())
             .filter(|ordinal| !self.deleted.contains(index.sequence(*ordinal)))
             .map(|ordinal| index.place(ordinal).subject)
@@ -90,24 +99,35 @@ impl Block {
         for subject in known {
             self.bloom.insert(crate::bloom::hash(subjects.key(subject)));
         }
-        let sampled = (0..index.len()).step_by(SAMPLE_EVERY);
-        self.samples = sampled
-            .map(|ordinal| (index.sequence(ordinal), index.place(ordinal).offset))
-            .collect();
+        self.parts = self.divide(loaded).unwrap_or_default();
     }
 
-    /// Where in the file the record of a sequence must be, if that is known well enough.
-    pub fn around(&self, sequence: u64) -> Option<std::ops::Range<usize>> {
-        let next = self
-            .samples
-            .partition_point(|(known, _)| *known <= sequence);
-        let (_, start) = *self.samples.get(next.checked_sub(1)?)?;
+    fn divide(&self, loaded: &Loaded) -> Option<Vec<Part>> {
+        let mut parts: Vec<Part> = Vec::with_capacity(loaded.index.len() / PART_RECORDS + 1);
+        let mut end = loaded.data.len();
+        for ordinal in (0..loaded.index.len()).step_by(PART_RECORDS).rev() {
+            let offset = loaded.index.place(ordinal).offset;
+            let start = offset as usize;
+            parts.push(Part {
+                first: loaded.index.sequence(ordinal),
+                offset,
+                framing: framing::of_part(&loaded.data[start..end], start)?,
+            });
+            end = start;
+        }
+        parts.reverse();
+        Some(parts)
+    }
+
+    /// The part that has a sequence, if any, and where it ends.
+    pub fn part_of(&self, sequence: u64) -> Option<(Part, usize)> {
+        let next = self.parts.partition_point(|part| part.first <= sequence);
+        let part = *self.parts.get(next.checked_sub(1)?)?;
         let end = self
-            .samples
+            .parts
             .get(next)
-            .map_or(self.length as usize, |(_, end)| *end as usize);
-        let is_short = end.saturating_sub(start as usize) <= AROUND_BYTES_MAX;
-        is_short.then_some(start as usize..end)
+            .map_or(self.length, |part| u64::from(part.offset));
+        Some((part, end as usize))
     }
 }
 

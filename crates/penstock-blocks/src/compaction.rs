@@ -167,7 +167,7 @@ impl Store {
         if let Some(files) = &mut self.files {
             files.replace_block(number, &fresh.data)?;
         }
-        block.summarize(&fresh.index, &self.subjects, self.first);
+        block.summarize(&fresh, &self.subjects, self.first);
         self.cache.insert(number, fresh);
         self.blocks[position] = block;
         Ok(true)
@@ -216,6 +216,29 @@ impl Store {
         block.length = fresh.data.len() as u64;
         block.sealed = true;
         (block, fresh)
+    }
+
+    /// The living records of the next block after a number, as a block of the reference, which
+    /// has no notes; the last one says besides how far the stream has come. For snapshots.
+    pub fn export(&mut self, after: u32) -> Result<Option<(u32, Vec<u8>)>> {
+        let position = self.blocks.partition_point(|block| block.number <= after);
+        if position >= self.blocks.len() {
+            return Ok(None);
+        }
+        self.ensure_data(position)?;
+        let block = &self.blocks[position];
+        let Some(loaded) = self.loaded(position) else {
+            return Ok(None);
+        };
+        let mut data = self.living(block, loaded, None).1.data;
+        let ends_here = position + 1 == self.blocks.len() && self.last > 0;
+        let is_told = loaded.index.find(self.last).is_some() && self.is_alive(self.last);
+        if ends_here && !is_told {
+            let key = BlockKey::new(&self.name, block.number);
+            let last = (self.last, self.last);
+            note::write_removed(&mut data, &key, self.last_timestamp_ns, &[last]);
+        }
+        Ok(Some((block.number, data)))
     }
 
     /// In memory, space comes back at once: at the front,

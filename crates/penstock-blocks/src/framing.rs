@@ -5,7 +5,7 @@
 //! numbers of the records are combined by exclusive or: the difference between what a block
 //! should have and has is then the difference of the one damaged record, which finds it.
 
-use crate::record::Record;
+use crate::record::{Record, SEQUENCE_MAX, TOMBSTONE};
 
 /// The lengths the hash does not see, in one word.
 #[inline]
@@ -27,4 +27,18 @@ pub(crate) fn explains(record: &Record<'_>, offset: usize, difference: u64) -> b
     let bits = if record.headers.is_empty() { 16 } else { 48 };
     let sought = of_record(offset, record.total(), lengths) ^ difference;
     (0..bits).any(|bit| of_record(offset, record.total(), lengths ^ 1 << bit) == sought)
+}
+
+/// The framing of the message records in a part of a block that begins at `offset`; nothing if it
+/// is not made of whole records.
+pub(crate) fn of_part(bytes: &[u8], offset: usize) -> Option<u64> {
+    let (mut framing, mut at) = (0, 0);
+    while at < bytes.len() {
+        let record = Record::decode(&bytes[at..])?;
+        if record.sequence & TOMBSTONE == 0 && record.sequence & SEQUENCE_MAX != 0 {
+            framing ^= record.framing(offset + at);
+        }
+        at += record.total();
+    }
+    Some(framing)
 }

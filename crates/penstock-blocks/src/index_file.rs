@@ -4,7 +4,7 @@
 //! where the checkpoint is and stands twice, because without it nobody knows what to cut after a
 //! crash; the body is worth a scan and stands once.
 
-use crate::block::Block;
+use crate::block::{Block, Part};
 use crate::bloom::{self, Bloom};
 use crate::note::Range;
 use crate::record::{BlockKey, word};
@@ -134,10 +134,11 @@ fn encode_block(block: &Block, out: &mut Vec<u8>) {
     words.iter().for_each(|word| put(out, *word));
     put_ranges(out, &block.deleted.ranges());
     put_words(out, block.bloom.words());
-    put(out, block.samples.len() as u64);
-    for (sequence, offset) in &block.samples {
-        put(out, *sequence);
-        out.extend_from_slice(&offset.to_le_bytes());
+    put(out, block.parts.len() as u64);
+    for part in &block.parts {
+        put(out, part.first);
+        put(out, u64::from(part.offset));
+        put(out, part.framing);
     }
 }
 
@@ -250,10 +251,8 @@ fn decode_block(reader: &mut Reader<'_>) -> Option<Block> {
         block.deleted.insert_range(range);
     }
     block.bloom = Bloom::from_words(reader.words()?);
-    let samples = reader.word()?;
-    block.samples = (0..samples)
-        .map(|_| reader.sample())
-        .collect::<Option<_>>()?;
+    let parts = reader.word()?;
+    block.parts = (0..parts).map(|_| reader.part()).collect::<Option<_>>()?;
     Some(block)
 }
 
@@ -289,10 +288,12 @@ impl<'a> Reader<'a> {
         self.take(8).map(|bytes| word(bytes, 0))
     }
 
-    fn sample(&mut self) -> Option<(u64, u32)> {
-        let sequence = self.word()?;
-        let offset = self.take(4)?.first_chunk::<4>()?;
-        Some((sequence, u32::from_le_bytes(*offset)))
+    fn part(&mut self) -> Option<Part> {
+        Some(Part {
+            first: self.word()?,
+            offset: u32::try_from(self.word()?).ok()?,
+            framing: self.word()?,
+        })
     }
 
     fn words(&mut self) -> Option<Vec<u64>> {

@@ -17,6 +17,7 @@ mod index;
 mod index_file;
 mod limits;
 mod loading;
+mod losses;
 mod misplaced;
 mod note;
 mod pattern;

@@ -2,10 +2,12 @@
 //! the file, if its block is not and reads are scattered.
 
 use crate::error::{Error, Result};
+use crate::framing;
 use crate::record::{BlockKey, Record};
 use crate::store::{Message, Store};
 
 const IN_A_ROW_MAX: u32 = 16; // of reads in one block; then reading all of it is cheaper
+const PART_BYTES_MAX: usize = 1 << 20; // a longer part is not read for one record
 
 impl Store {
     /// The message of a sequence, verified since it left the disk.
@@ -16,6 +18,10 @@ impl Store {
         let position = self.position_of(sequence);
         let in_tail = position + 1 == self.blocks.len() && self.tail.is_some();
         if !in_tail {
+            let loaded = self.cache.get(self.blocks[position].number);
+            if loaded.is_some_and(|loaded| loaded.index.find(sequence).is_none()) {
+                return self.missing(position, sequence);
+            }
             if self.is_scattered(self.blocks[position].number)
                 && let Some(at) = self.read_alone(position, sequence)?
             {
@@ -44,28 +50,27 @@ impl Store {
         count <= IN_A_ROW_MAX
     }
 
-    /// Reads one record, or the few around it, from the file. Answers with where it is in the
+    /// Reads the part of a block that has a record from the file. Answers with where it is in the
     /// scratch buffer; `None` if it takes the whole block to say what is the matter.
     fn read_alone(&mut self, position: usize, sequence: u64) -> Result<Option<usize>> {
         let block = &self.blocks[position];
-        let range = match self.cache.get(block.number) {
-            Some(loaded) => loaded.index.find(sequence).map(|place| {
-                let start = place.offset as usize;
-                start..start + place.bytes as usize
-            }),
-            None => block.around(sequence),
-        };
-        let (Some(range), Some(files)) = (range, self.files.as_mut()) else {
+        let (Some((part, end)), Some(files)) = (block.part_of(sequence), &mut self.files) else {
             return Ok(None);
         };
-        self.scratch.resize(range.len(), 0);
-        files.read_at(block.number, range.start as u64, &mut self.scratch)?;
+        let start = part.offset as usize;
+        if end - start > PART_BYTES_MAX {
+            return Ok(None);
+        }
+        self.scratch.resize(end - start, 0);
+        let read = files.read_at(block.number, start as u64, &mut self.scratch)?;
+        if framing::of_part(&self.scratch[..read], start) != Some(part.framing) {
+            return Ok(None);
+        }
         let mut at = 0;
         while let Some(record) = Record::decode(&self.scratch[at..]) {
             if record.sequence == sequence {
                 let key = BlockKey::new(&self.name, block.number);
-                let is_fine = Record::verified(&self.scratch[at..], &key).is_some()
-                    && self.subjects.find(record.subject).is_some();
+                let is_fine = Record::verified(&self.scratch[at..], &key).is_some();
                 return Ok(is_fine.then_some(at));
             }
             at += record.total();

@@ -61,7 +61,7 @@ pub(crate) struct Opening {
     pub store: Store,
     pub report: Recovery,
     pub removed: Removed,
-    damage: Vec<(u32, Damage)>,
+    pub damage: Vec<(u32, Damage)>,
     /// Records from here on are older copies of what later blocks have.
     ceiling: u64,
     latest_ns: i64,
@@ -257,7 +257,8 @@ impl Opening {
         self.order_empty_blocks();
         self.store.last = self.highest.max(self.removed.highest);
         self.remove_from_base(head.last)?;
-        self.report_lost(base_blocks)
+        self.report_lost(base_blocks);
+        Ok(())
     }
 
     /// Applies removals noted after the index to the messages the index has.
@@ -305,7 +306,8 @@ impl Opening {
         self.store.blocks = found.into_iter().rev().collect();
         self.order_empty_blocks();
         self.store.last = self.highest.max(self.removed.highest);
-        self.report_lost(0)
+        self.report_lost(0);
+        Ok(())
     }
 
     /// A block without messages stands between its neighbours.
@@ -355,9 +357,7 @@ impl Opening {
         block.sealed = found.sealed;
         block.note_bytes += found.note_bytes;
         self.count(&mut block, &mut found, &data);
-        if is_new && is_last {
-            self.keep(number, found, data);
-        }
+        self.summarize(&mut block, found, data, is_last);
         Ok(Some(block))
     }
 
@@ -394,14 +394,12 @@ impl Opening {
         if found.index.len() > 0 {
             self.ceiling = found.index.sequence(0);
         }
-        if block.sealed && block.records == found.index.len() as u64 {
-            block.summarize(&found.index, &self.store.subjects, 0);
-        }
     }
 
-    /// The last block will be needed first.
-    fn keep(&mut self, number: u32, found: Scan, mut data: Vec<u8>) {
+    /// Keeps what is needed later: of a sealed block its summary, of the last one everything.
+    fn summarize(&mut self, block: &mut Block, found: Scan, mut data: Vec<u8>, is_last: bool) {
         data.truncate(found.end);
+        let is_whole = block.records == found.index.len() as u64;
         let loaded = Loaded {
             index: found.index,
             written: data.len(),
@@ -409,74 +407,15 @@ impl Opening {
             removals: found.removals,
             ..Loaded::default()
         };
-        self.store.cache.insert(number, loaded);
-    }
-
-    /// Tells which sequences are gone against anybody's will, in blocks from a position on.
-    fn report_lost(&mut self, from: usize) -> Result<()> {
-        let mut lost: Vec<Range> = Vec::new();
-        for (number, damage) in std::mem::take(&mut self.damage) {
-            self.store.lost_bytes += damage.bytes;
-            lost.extend(self.lost_to(number, &damage));
-        }
-        lost.extend(self.missing_between(from));
-        if from == 0 && !self.store.options.foreign {
-            let known = self
-                .store
-                .blocks
-                .iter()
-                .rev()
-                .find(|block| block.records > 0);
-            let reached = known.map_or(0, |block| block.last);
-            lost.push((reached + 1, self.store.last));
-        }
-        lost.retain(|(first, last)| first <= last);
-        for range in lost {
-            self.store.last = self.store.last.max(range.1);
-            self.store.lost.extend(self.removed.uncovered(range));
-        }
-        crate::note::join(&mut self.store.lost);
-        Ok(())
-    }
-
-    fn lost_to(&self, number: u32, damage: &Damage) -> Option<Range> {
-        let blocks = &self.store.blocks;
-        let position = blocks.partition_point(|block| block.number < number);
-        let earlier = blocks
-            .iter()
-            .take(position)
-            .rev()
-            .find(|block| block.records > 0);
-        let after = damage.after.or(earlier.map(|block| block.last));
-        let after = after.unwrap_or(self.removed.below.max(1) - 1);
-        let later = blocks
-            .iter()
-            .skip(position + 1)
-            .find(|block| block.records > 0);
-        match damage.before.or(later.map(|block| block.first)) {
-            Some(before) => damage.lost(after, before),
-            None => Some((after + 1, after + 1)), // the last message of all; its number stays taken
-        }
-    }
-
-    /// Sequences between blocks where a block is missing or ends before its end. The reference
-    /// leaves no sign of either.
-    fn missing_between(&self, from: usize) -> Vec<Range> {
-        let mut missing = Vec::new();
-        if self.store.options.foreign {
-            return missing;
-        }
-        let blocks = &self.store.blocks;
-        if let Some(first) = blocks.front().filter(|first| from == 0 && first.number > 1) {
-            missing.push((self.removed.below.max(1), first.first - 1));
-        }
-        for position in from.max(1)..blocks.len() {
-            let (before, block) = (&blocks[position - 1], &blocks[position]);
-            if !before.sealed || before.number + 1 != block.number {
-                missing.push((before.last + 1, block.first - 1));
+        if block.sealed && is_whole {
+            block.summarize(&loaded, &self.store.subjects, 0);
+            if !found.damage.is_empty() {
+                block.parts.clear(); // nobody knows whether the lengths in them are right
             }
         }
-        missing
+        if is_last && is_whole {
+            self.store.cache.insert(block.number, loaded);
+        }
     }
 
     /// First and last, when everything is counted.

@@ -90,6 +90,9 @@ impl Store {
 
     fn remove_everything(&mut self) {
         self.subjects.clear();
+        if let Some(touched) = &mut self.touched {
+            touched.clear(); // the numbers mean nothing any more
+        }
         for block in &mut self.blocks {
             (block.messages, block.bytes) = (0, 0);
             block.deleted.clear();
@@ -269,7 +272,7 @@ impl Store {
         block.length = loaded.data.len() as u64;
         block.sealed = false;
         block.bloom = Bloom::default();
-        block.samples.clear();
+        block.parts.clear();
         block.last_timestamp_ns = last_timestamp(&loaded);
         let length = block.length;
         self.tail = Some(loaded);

@@ -201,6 +201,9 @@ impl Store {
         let (Some(tail), Some(block)) = (self.tail.as_mut(), self.blocks.back_mut()) else {
             return Ok(()); // make_room has put both there
         };
+        if block.records == 0 && sequence > self.last + 1 && self.files.is_some() {
+            self.removals.push((self.last + 1, sequence - 1)); // else a block seems to be missing
+        }
         let offset = tail.data.len();
         content.encode(&mut tail.data, self.tail_key.as_ref());
         let subject = self.last_subject;
@@ -288,7 +291,7 @@ impl Store {
             return;
         };
         block.sealed = true;
-        block.summarize(&tail.index, &self.subjects, self.first);
+        block.summarize(&tail, &self.subjects, self.first);
         tail.index.shrink();
         tail.data.shrink_to_fit();
         if self.files.is_some() && tail.is_pinned() {

@@ -2,8 +2,11 @@
 //! ranges and whole buffers cross here, and everything it exports is described in
 //! `src/penstock/kernel/_native.pyi`.
 
+mod entries;
+mod foreign;
 mod hub;
 mod log;
+mod s2;
 mod store;
 mod subjects;
 
@@ -16,7 +19,13 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<log::Log>()?;
     module.add_class::<log::StoreLock>()?;
     module.add_class::<subjects::SubjectIndex>()?;
+    module.add_class::<s2::S2Reader>()?;
+    module.add_class::<entries::EntryDecoder>()?;
+    module.add_class::<foreign::ForeignBlocks>()?;
     module.add_function(wrap_pyfunction!(subjects::is_valid_pattern, module)?)?;
     module.add_function(wrap_pyfunction!(subjects::is_valid_literal, module)?)?;
+    module.add_function(wrap_pyfunction!(entries::encode_entry, module)?)?;
+    module.add_function(wrap_pyfunction!(s2::s2_start, module)?)?;
+    module.add_function(wrap_pyfunction!(s2::s2_chunk, module)?)?;
     Ok(())
 }

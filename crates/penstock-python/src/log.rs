@@ -2,12 +2,15 @@
 
 use crate::hub::Hub;
 use penstock_disk::{LockGuard, RealDisk};
-use penstock_log::{Log as Entries, Options, Replay};
+use penstock_log::{Damage, Log as Entries, Options, Replay};
 use penstock_turn::run_bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
+
+/// Path, offset, first and last entry of what could not be read.
+type Lost = (String, u64, u64, u64);
 
 /// Number, stream, kind, payload.
 type Replayed<'py> = (u64, u64, u8, Bound<'py, PyBytes>);
@@ -16,6 +19,7 @@ type Replayed<'py> = (u64, u64, u8, Bound<'py, PyBytes>);
 pub struct Log {
     log: Entries,
     replay: Option<Replay>,
+    lost: Vec<Lost>,
     scratch: Vec<u8>,
 }
 
@@ -41,12 +45,14 @@ impl Log {
     fn new(root: &str, directory: &str, salt: u64) -> PyResult<Log> {
         let options = Options {
             salt,
+            damage: Damage::Skip,
             ..Options::default()
         };
         let (log, replay) = Entries::open(Arc::new(RealDisk::new(root)), directory, options)?;
         Ok(Log {
             log,
             replay: Some(replay),
+            lost: Vec::new(),
             scratch: Vec::new(),
         })
     }
@@ -60,8 +66,17 @@ impl Log {
             let payload = PyBytes::new(py, entry.payload);
             return Ok(Some((entry.number, entry.stream, entry.kind, payload)));
         }
+        let lost = replay.lost().iter();
+        self.lost = lost
+            .map(|lost| (lost.path.clone(), lost.offset, lost.first, lost.last))
+            .collect();
         self.replay = None;
         Ok(None)
+    }
+
+    /// Damaged entries that were left out of the replay, once it is over.
+    fn lost(&self) -> Vec<Lost> {
+        self.lost.clone()
     }
 
     fn append(&mut self, stream: u64, kind: u8, payload: &[u8]) -> u64 {

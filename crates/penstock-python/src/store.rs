@@ -220,6 +220,12 @@ impl Store {
         self.store.erase_pending(mark).map_err(failed)
     }
 
+    /// Ranges of sequences whose records were found damaged or missing, and how many bytes.
+    fn lost(&self) -> (Vec<(u64, u64)>, u64) {
+        let (ranges, bytes) = self.store.lost();
+        (ranges.to_vec(), bytes)
+    }
+
     fn unwritten_bytes(&self) -> u64 {
         self.store.unwritten_bytes()
     }

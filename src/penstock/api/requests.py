@@ -2,16 +2,19 @@
 
 Bad JSON, a wrong type or an unknown field is 10025, as the reference has it in strict mode. Null
 is as good as absent, and an empty payload stands for an empty object where nothing is required.
+Requests that need not say anything are read only if they look like an object or a list: also
+here as the reference, which takes no notice of what else is sent to it.
 """
 
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from penstock.model.api_errors import ApiError, Fault
-from penstock.model.stream_request import parse_object
+from penstock.model.api_errors import Fault
+from penstock.model.stream_config import Int64, Natural
+from penstock.model.stream_request import UINT64_MAX, parse_object
 
-Natural = Annotated[int, msgspec.Meta(ge=0)]
+_BLANKS = b" \t\r\n"
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,7 +24,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class InfoRequest(Request, frozen=True, kw_only=True):
     """STREAM.INFO."""
 
-    offset: int = 0
+    offset: Int64 = 0
     deleted_details: bool = False
     subjects_filter: str = ""
 
@@ -29,7 +32,7 @@ class InfoRequest(Request, frozen=True, kw_only=True):
 class NamesRequest(Request, frozen=True, kw_only=True):
     """STREAM.NAMES and STREAM.LIST."""
 
-    offset: int = 0
+    offset: Int64 = 0
     subject: str = ""
 
 
@@ -57,10 +60,22 @@ def parse_request(payload: bytes, kind: type[AnyRequest]) -> AnyRequest:
     try:
         fields = parse_object(text)
         given = {name.lower(): value for name, value in fields.items() if value is not None}
+        if any(isinstance(value, int) and value > UINT64_MAX for value in given.values()):
+            raise Fault.INVALID_JSON.error(reason="a number is too large")
         return msgspec.convert(given, kind)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise invalid_json(str(error)) from None
+        raise Fault.INVALID_JSON.error(reason=str(error)) from None
 
 
-def invalid_json(reason: str) -> ApiError:
-    return Fault.INVALID_JSON.error(reason=reason)
+def parse_optional_request(payload: bytes, kind: type[AnyRequest]) -> AnyRequest:
+    """The request of a payload that may as well say nothing."""
+    is_json = payload.lstrip(_BLANKS)[:1] in (b"{", b"[")
+    return parse_request(payload, kind) if is_json else kind()
+
+
+def is_empty(payload: bytes) -> bool:
+    """Whether a payload says nothing: no bytes, or an object without fields."""
+    try:
+        return not payload or msgspec.json.decode(payload) == {}
+    except (msgspec.MsgspecError, RecursionError):
+        return False

@@ -13,9 +13,12 @@ from penstock.api.requests import (
     InfoRequest,
     NamesRequest,
     PurgeRequest,
+    is_empty,
+    parse_optional_request,
     parse_request,
 )
 from penstock.api.stream_info import SUBJECTS_SHOWN_MAX, show_deleted, show_stream
+from penstock.api.unbuilt import unbuilt_feature
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.stream_config import StreamConfig
 from penstock.model.stream_request import parse_stream_request
@@ -44,42 +47,47 @@ class Keeper(Protocol):
     """Whoever owns stores, routes and the clock."""
 
     server_name: str
+    strict: bool  # whether a field that nobody knows is refused
 
     def now_ns(self) -> int: ...
     def surroundings(self) -> Surroundings: ...
     def create(self, config: StreamConfig) -> Stream: ...
     def update(self, stream: Stream, config: StreamConfig) -> None: ...
     def delete(self, stream: Stream) -> None: ...
+    def audit(
+        self, connection_id: int, subject: bytes, request: bytes, response: bytes
+    ) -> None: ...
 
 
 class StreamApi:
     """Handlers of `$JS.API.STREAM.*`."""
 
     def __init__(self, registry: Registry, keeper: Keeper) -> None:
-        self._registry = registry
-        self._keeper = keeper
+        self.registry = registry
+        self.keeper = keeper
 
     def create(self, name: str, payload: bytes) -> Fields:
-        request = parse_stream_request(payload)
-        config = _checked(check_create(name, request, self._keeper.surroundings()))
-        stream = self._registry.find(name) or self._keeper.create(config)
-        return {**show_stream(stream, self._keeper.now_ns()), "did_create": True}
+        request = parse_stream_request(payload, self.keeper.strict)
+        config = _checked(check_create(name, request, self.keeper.surroundings()))
+        _checked(unbuilt_feature(config) or config)
+        stream = self.registry.find(name) or self.keeper.create(config)
+        return {**show_stream(stream, self.keeper.now_ns()), "did_create": True}
 
     def update(self, name: str, payload: bytes) -> Fields:
-        request = parse_stream_request(payload)
-        existing = self._registry.find(name)
+        request = parse_stream_request(payload, self.keeper.strict)
+        existing = self.registry.find(name)
         state = UpdateState(messages=existing.state().messages if existing else 0)
-        config = _checked(check_update(name, request, state, self._keeper.surroundings()))
-        stream = self._registry.require(name)
-        self._keeper.update(stream, config)
-        return show_stream(stream, self._keeper.now_ns())
+        config = _checked(check_update(name, request, state, self.keeper.surroundings()))
+        _checked(unbuilt_feature(config) or config)
+        stream = self.registry.require(name)
+        self.keeper.update(stream, config)
+        return show_stream(stream, self.keeper.now_ns())
 
     def info(self, name: str, payload: bytes) -> Fields:
-        request = parse_request(payload, InfoRequest)
-        stream = self._registry.require(name)
-        fields: Fields = {"total": 0, "offset": 0, "limit": 0}
-        fields |= show_stream(stream, self._keeper.now_ns())
-        fields["cluster"] = {"leader": self._keeper.server_name}
+        request = parse_optional_request(payload, InfoRequest)
+        stream = self.registry.require(name)
+        fields = _NO_PAGE | show_stream(stream, self.keeper.now_ns())
+        fields["cluster"] = {"leader": self.keeper.server_name}
         if request.subjects_filter:
             fields |= self._subjects(stream, request, fields["state"])
         if request.deleted_details and (deleted := show_deleted(stream)):
@@ -90,28 +98,32 @@ class StreamApi:
         pattern = request.subjects_filter.encode()
         offset = max(0, request.offset)
         found = stream.store.subjects(pattern, 0, 2**63)
+        if not found:
+            return {}
         page = found[offset : offset + SUBJECTS_SHOWN_MAX]
         if page:
             state["subjects"] = {subject.decode(): count for subject, count in page}
         return {"total": len(found), "offset": offset, "limit": SUBJECTS_SHOWN_MAX}
 
     def delete(self, name: str, payload: bytes) -> Fields:
-        if payload:
+        if not is_empty(payload):
             raise Fault.PAYLOAD_NOT_EMPTY.error()
-        self._keeper.delete(self._registry.require(name))
+        self.keeper.delete(self.registry.require(name))
         return {"success": True}
 
     def purge(self, name: str, payload: bytes) -> Fields:
-        request = parse_request(payload, PurgeRequest)
-        stream = self._registry.require(name)
+        request = parse_optional_request(payload, PurgeRequest)
+        if request.seq and request.keep:
+            raise Fault.BAD_REQUEST.error()
+        stream = self.registry.require(name)
         if stream.config.sealed:
             raise Fault.STREAM_SEALED.error()
         if stream.config.deny_purge:
             raise Fault.PURGE_FAILED.error(reason="stream purge not permitted")
-        if request.seq and request.keep:
-            raise Fault.BAD_REQUEST.error()
         pattern = request.filter.encode()
         count = purge(stream.store, pattern=pattern, sequence=request.seq, keep=request.keep)
+        stream.catch_up()  # a purge below a sequence to come moves the last one
+        stream.has_begun = True
         return {"success": True, "purged": count}
 
     def get(self, name: str, payload: bytes) -> Fields:
@@ -119,7 +131,7 @@ class StreamApi:
             raise Fault.BAD_REQUEST.error()
         request = parse_read_request(payload, strict=True)
         asked = wanted(request)  # before the stream is looked up: a bad request is 10003 anyway
-        record = find(self._registry.require(name).store, asked)
+        record = find(self.registry.require(name).store, asked)
         if record is None:
             raise Fault.MESSAGE_UNKNOWN.error()
         message: Fields = {"subject": record.subject.decode(errors="replace")}
@@ -132,16 +144,16 @@ class StreamApi:
         return {"message": message}
 
     def remove(self, name: str, payload: bytes) -> Fields:
-        if not payload:
+        if is_empty(payload):
             raise Fault.BAD_REQUEST.error()
         request = parse_request(payload, DeleteRequest)
-        stream = self._registry.require(name)
+        stream = self.registry.require(name)
         if stream.config.sealed:
             raise Fault.STREAM_SEALED.error()
         if stream.config.deny_delete:
             raise Fault.MESSAGE_DELETE_FAILED.error(reason="message delete not permitted")
         if not stream.store.remove(request.seq, erase=not request.no_erase):
-            raise Fault.MESSAGE_DELETE_FAILED.error(reason="no message found")
+            raise _not_removed(stream, request.seq)
         return {"success": True}
 
     def names(self, _name: str, payload: bytes) -> Fields:
@@ -153,18 +165,16 @@ class StreamApi:
     def listing(self, _name: str, payload: bytes) -> Fields:
         request, streams = self._listed(payload)
         page = streams[request.offset : request.offset + LIST_SHOWN_MAX]
-        now_ns = self._keeper.now_ns()
-        rows = [show_stream(stream, now_ns, with_versions=False) for stream in page] or None
+        now_ns = self.keeper.now_ns()
+        rows = [show_stream(stream, now_ns, with_versions=False) for stream in page]
         return _page(streams, request.offset, LIST_SHOWN_MAX, rows)
 
     def _listed(self, payload: bytes) -> tuple[NamesRequest, list[Stream]]:
-        request = parse_request(payload, NamesRequest)
-        if request.subject:
-            streams = self._registry.listening(request.subject)
-        else:
-            streams = [*self._registry]
+        request = parse_optional_request(payload, NamesRequest)
+        subject = request.subject
+        streams = self.registry.listening(subject) if subject else [*self.registry]
         offset = min(max(0, request.offset), len(streams))
-        return NamesRequest(offset=offset, subject=request.subject), streams
+        return NamesRequest(offset=offset, subject=subject), streams
 
 
 def wanted(request: ReadRequest) -> Wanted:
@@ -175,6 +185,16 @@ def wanted(request: ReadRequest) -> Wanted:
     if any(pair <= given for pair in CONTRADICTIONS):
         raise Fault.BAD_REQUEST.error()
     return request.wanted()
+
+
+def _not_removed(stream: Stream, sequence: int) -> ApiError:
+    """Why there was nothing to remove, in the reference's words."""
+    state = stream.state()
+    if sequence > state.sequence_last:
+        return Fault.MESSAGE_DELETE_FAILED.error(reason="stream store EOF")
+    if sequence < state.sequence_first:
+        return Fault.MESSAGE_DELETE_FAILED.error(reason="no message found")
+    return Fault.SEQUENCE_UNKNOWN.error(sequence=sequence)
 
 
 def _checked(answer: ApiError | StreamConfig) -> StreamConfig:
@@ -189,15 +209,18 @@ def _page(streams: list[Stream], offset: int, limit: int, rows: object) -> Field
 
 Method = Callable[[StreamApi, str, bytes], Fields]
 
-# Subject without `$JS.API.`, the method, and the middle of the reply's type.
-METHODS: tuple[tuple[str, Method, str], ...] = (
-    ("STREAM.CREATE.*", StreamApi.create, "stream_create"),
-    ("STREAM.UPDATE.*", StreamApi.update, "stream_update"),
-    ("STREAM.INFO.*", StreamApi.info, "stream_info"),
-    ("STREAM.DELETE.*", StreamApi.delete, "stream_delete"),
-    ("STREAM.PURGE.*", StreamApi.purge, "stream_purge"),
-    ("STREAM.MSG.GET.*", StreamApi.get, "stream_msg_get"),
-    ("STREAM.MSG.DELETE.*", StreamApi.remove, "stream_msg_delete"),
-    ("STREAM.NAMES", StreamApi.names, "stream_names"),
-    ("STREAM.LIST", StreamApi.listing, "stream_list"),
+_NO_PAGE: Fields = {"total": 0, "offset": 0, "limit": 0}
+
+# Subject without `$JS.API.`, the method, the middle of the reply's type, and what a refusal
+# carries beside the error.
+METHODS: tuple[tuple[str, Method, str, Fields], ...] = (
+    ("STREAM.CREATE.*", StreamApi.create, "stream_create", {}),
+    ("STREAM.UPDATE.*", StreamApi.update, "stream_update", {}),
+    ("STREAM.INFO.*", StreamApi.info, "stream_info", _NO_PAGE),
+    ("STREAM.DELETE.*", StreamApi.delete, "stream_delete", {}),
+    ("STREAM.PURGE.*", StreamApi.purge, "stream_purge", {"purged": 0}),
+    ("STREAM.MSG.GET.*", StreamApi.get, "stream_msg_get", {}),
+    ("STREAM.MSG.DELETE.*", StreamApi.remove, "stream_msg_delete", {}),
+    ("STREAM.NAMES", StreamApi.names, "stream_names", _NO_PAGE | {"streams": None}),
+    ("STREAM.LIST", StreamApi.listing, "stream_list", _NO_PAGE | {"streams": []}),
 )

@@ -1,7 +1,13 @@
-"""The kernel's storage: the blocks of a stream, the commit log, and the lock of a directory."""
+"""The kernel's storage: blocks of a stream, the commit log, the lock of a directory, archives."""
 
 from penstock.kernel import _native
 
 Blocks = _native.Store
 Log = _native.Log
 StoreLock = _native.StoreLock
+S2Reader = _native.S2Reader
+ForeignBlocks = _native.ForeignBlocks
+s2_start = _native.s2_start
+s2_chunk = _native.s2_chunk
+EntryDecoder = _native.EntryDecoder
+encode_entry = _native.encode_entry

@@ -144,6 +144,8 @@ class Fault(enum.Enum):
         400,
         "missing sequence for expected last sequence per subject",
     )
+    SCHEDULES_DISABLED = (10188, 400, "message schedules is disabled")
+    SCHEDULER_INVALID = (10212, 400, "message schedules invalid scheduler")
     SOURCE_HEADER_FORGED = (10227, 400, "message stream source header is not allowed")
 
     # Counters

@@ -113,7 +113,10 @@ class Server:
 
         account = self.accounts.global_account
         self.jetstream = JetStream(self.context, self.hub, self.targets, self.turns, account)
+        self.jetstream.keeper.advisories.find_client = self.clients.find
         self.jetstream.start(self.services)
+        if self.monitor is not None:
+            self.monitor.health.add(self.jetstream.health)
 
     async def _start_monitor(self) -> None:
         if self.options.http_port is None:

@@ -22,8 +22,17 @@ class BlockLookup:
         return StoreState(*self.blocks.state())
 
     def load(self, sequence: int) -> Record | None:
-        columns = self.blocks.load(sequence)
+        try:
+            columns = self.blocks.load(sequence)
+        except OSError:
+            if self._is_lost(sequence):  # its record no longer verifies: there is no message
+                return None
+            raise
         return None if columns is None else Record(*columns)
+
+    def _is_lost(self, sequence: int) -> bool:
+        ranges, _ = self.blocks.lost()
+        return any(first <= sequence <= last for first, last in ranges)
 
     def next_matching(self, pattern: bytes, sequence: int) -> int | None:
         return self.blocks.next_matching(pattern, sequence)
@@ -72,7 +81,7 @@ class BlockStore(BlockLookup):
     def remove(self, sequence: int, *, erase: bool) -> bool:
         removed = self.blocks.remove(sequence, erase)
         if removed and self.journal is not None:
-            self.journal.removed([sequence])
+            self.journal.removed([sequence], erase=erase)
         return removed
 
     def remove_below(self, sequence: int) -> int:
@@ -82,8 +91,18 @@ class BlockStore(BlockLookup):
         return removed
 
     def evict(self, messages_max: int, bytes_max: int, subject_messages_max: int) -> int:
-        limits = (messages_max, bytes_max, subject_messages_max)
-        return self.blocks.evict(*(max(0, limit) for limit in limits))
+        limits = (max(0, messages_max), max(0, bytes_max), max(0, subject_messages_max))
+        removed = self.blocks.evict(*limits)
+        if removed and self.journal is not None:
+            state = self.state()
+            if limits[2]:  # anywhere in the stream
+                self.journal.evicted(state.sequence_last, limits)
+            else:
+                self.journal.removed_below(state.sequence_first)
+        return removed
 
     def expire(self, time_ns: int) -> int:
-        return self.blocks.expire(time_ns)
+        removed = self.blocks.expire(time_ns)
+        if removed and self.journal is not None:
+            self.journal.removed_below(self.state().sequence_first)
+        return removed

@@ -1,7 +1,7 @@
 """The journal of one stream: its changes as entries of the server's commit log.
 
-An entry says what was done, not what was asked, so that replaying it needs no judgement. Evictions
-by limits are not written: after a replay the limits are enforced again, with the same result.
+An entry says what was done, not what was asked, so that replaying it needs no judgement. What
+limits removed is written too: they may be others by the time of the replay.
 """
 
 import enum
@@ -21,6 +21,8 @@ class Kind(enum.IntEnum):
     RUN = 3  # messages, as the kernel writes them
     REMOVED = 4  # JSON: sequences
     REMOVED_BELOW = 5  # JSON: one sequence
+    EVICTED = 6  # JSON: the last sequence at that time, and the limits for it and its subjects
+    ERASED = 7  # JSON: sequences, to be overwritten too
 
 
 class Journal:
@@ -36,11 +38,16 @@ class Journal:
     def message(self, record: Record) -> None:
         self._log.append_message(self.number, Kind.RUN, *record)
 
-    def removed(self, sequences: list[int]) -> None:
-        self._log.append(self.number, Kind.REMOVED, msgspec.json.encode(sequences))
+    def removed(self, sequences: list[int], *, erase: bool) -> None:
+        kind = Kind.ERASED if erase else Kind.REMOVED
+        self._log.append(self.number, kind, msgspec.json.encode(sequences))
 
     def removed_below(self, sequence: int) -> None:
         self._log.append(self.number, Kind.REMOVED_BELOW, msgspec.json.encode(sequence))
+
+    def evicted(self, sequence_last: int, limits: tuple[int, int, int]) -> None:
+        payload = msgspec.json.encode((sequence_last, *limits))
+        self._log.append(self.number, Kind.EVICTED, payload)
 
     def configured(self, description: bytes) -> None:
         self._log.append(self.number, Kind.CONFIGURED, description)

@@ -5,14 +5,18 @@ Each check sees the stream as it is and one message, and answers with an `ApiErr
 `Duplicate`, or with None to go on. Nothing is changed here.
 """
 
+import itertools
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 from penstock.model.api_errors import ApiError, Fault
-from penstock.model.stream_config import Discard, StreamConfig
+from penstock.model.stream_config import Discard, Storage, StreamConfig
 from penstock.storage.store import Store
 from penstock.streams import headers
 from penstock.streams.dedup import DedupWindow
+from penstock.streams.message_ttl import parse_ttl
+from penstock.streams.purging import ROLLUP_ALL, ROLLUP_SUBJECT
 
 EXPECTED_STREAM = b"Nats-Expected-Stream"
 EXPECTED_LAST_SEQUENCE = b"Nats-Expected-Last-Sequence"
@@ -25,9 +29,12 @@ STREAM_SOURCE = b"Nats-Stream-Source"
 TTL = b"Nats-TTL"
 INCREMENT = b"Nats-Incr"
 BATCH_ID = b"Nats-Batch-Id"
+SCHEDULE = b"Nats-Schedule"
+SCHEDULERS = (b"Nats-Scheduler", b"Nats-Schedule-Next")  # set by the server that has schedules
 
 HEADERS_BYTES_MAX = 65_535  # the reference's bound on the headers of one stored message
 _UINT64_MAX = 2**64 - 1
+_NUMBER = re.compile(rb"[+-]?[0-9]+")
 
 
 class Message(NamedTuple):
@@ -47,6 +54,7 @@ class Stored(NamedTuple):
     dedup: DedupWindow
     sequence_last: int
     message_id_last: bytes
+    keeps: bool  # False where the message would only use up a sequence
 
 
 class Duplicate(NamedTuple):
@@ -61,14 +69,8 @@ Check = Callable[[Stored, Message], Refusal]
 
 def admit(stored: Stored, message: Message) -> Refusal:
     """None if the message may be stored."""
-    for check in _ALWAYS:
-        if (refusal := check(stored, message)) is not None:
-            return refusal
-    if message.headers:
-        for check in _WITH_HEADERS:
-            if (refusal := check(stored, message)) is not None:
-                return refusal
-    for check in _SIZES:
+    checks = (_ALWAYS, _WITH_HEADERS if message.headers else (), _KEPT if stored.keeps else ())
+    for check in itertools.chain(*checks):
         if (refusal := check(stored, message)) is not None:
             return refusal
     return None
@@ -87,15 +89,17 @@ def _sealed(stored: Stored, _message: Message) -> Refusal:
 
 
 def _batch(_stored: Stored, message: Message) -> Refusal:
-    if headers.find(message.headers, BATCH_ID) is not None:
+    if headers.find(message.headers, BATCH_ID):
         return Fault.BATCH_DISABLED.error()
     return None
 
 
 def _increment(_stored: Stored, message: Message) -> Refusal:
-    if headers.find(message.headers, INCREMENT):
-        return Fault.COUNTER_DISABLED.error()
-    return None
+    value = headers.find(message.headers, INCREMENT)
+    if not value:
+        return None
+    is_number = _NUMBER.fullmatch(value) is not None
+    return Fault.COUNTER_DISABLED.error() if is_number else Fault.INCREMENT_INVALID.error()
 
 
 def _expected_stream(stored: Stored, message: Message) -> Refusal:
@@ -106,8 +110,22 @@ def _expected_stream(stored: Stored, message: Message) -> Refusal:
 
 
 def _ttl(stored: Stored, message: Message) -> Refusal:
-    if headers.find(message.headers, TTL) and not stored.config.allow_msg_ttl:
+    value = headers.find(message.headers, TTL)
+    if value and parse_ttl(value) is not None and not stored.config.allow_msg_ttl:
         return Fault.TTL_DISABLED.error()
+    return None
+
+
+def _ttl_value(_stored: Stored, message: Message) -> Refusal:
+    value = headers.find(message.headers, TTL)
+    return Fault.TTL_INVALID.error() if value and parse_ttl(value) is None else None
+
+
+def _schedule(_stored: Stored, message: Message) -> Refusal:
+    if headers.find(message.headers, SCHEDULE):
+        return Fault.SCHEDULES_DISABLED.error()
+    if any(headers.find(message.headers, name) for name in SCHEDULERS):
+        return Fault.SCHEDULER_INVALID.error()
     return None
 
 
@@ -157,7 +175,7 @@ def _rollup(stored: Stored, message: Message) -> Refusal:
         return None
     if not stored.config.allow_rollup_hdrs or stored.config.deny_purge:
         return Fault.ROLLUP_FAILED.error(reason="rollup not permitted")
-    if value not in (b"sub", b"all"):
+    if value.lower() not in (ROLLUP_SUBJECT, ROLLUP_ALL):
         shown = value.decode(errors="replace")
         return Fault.ROLLUP_FAILED.error(reason=f'rollup value invalid: "{shown}"')
     return None
@@ -188,7 +206,7 @@ def _room(stored: Stored, message: Message) -> Refusal:
         return Fault.STREAM_STORE_FAILED.error(reason="maximum messages per subject exceeded")
     if 0 < config.max_msgs <= state.messages and not replaced:
         return Fault.STREAM_STORE_FAILED.error(reason="maximum messages exceeded")
-    size = stored_bytes(message.subject, message.headers, message.payload)
+    size = stored_bytes(message.subject, message.headers, message.payload, config.storage)
     if 0 < config.max_bytes < state.bytes + size and replaced < size:
         return Fault.STREAM_STORE_FAILED.error(reason="maximum bytes exceeded")
     return None
@@ -201,26 +219,32 @@ def _replaced(stored: Stored, message: Message) -> int:
     if state is None or state.messages < maximum:
         return 0
     first = stored.store.load(state.sequence_first)
-    return 0 if first is None else stored_bytes(first.subject, first.headers, first.payload)
+    if first is None:
+        return 0
+    return stored_bytes(first.subject, first.headers, first.payload, stored.config.storage)
 
 
-def stored_bytes(subject: bytes, message_headers: bytes, payload: bytes) -> int:
-    """What a message counts for: the size of its record in a block."""
-    size = 22 + len(subject) + len(payload) + 8
-    return size + 4 + len(message_headers) if message_headers else size
+def stored_bytes(
+    subject: bytes, message_headers: bytes, payload: bytes, storage: Storage = Storage.FILE
+) -> int:
+    """What a message counts for: in files the size of its record, in memory 16 more than it has."""
+    size = len(subject) + len(message_headers) + len(payload)
+    if storage is Storage.MEMORY:
+        return size + 16
+    return size + 34 if message_headers else size + 30
 
 
-_ALWAYS: tuple[Check, ...] = (_sealed,)
+_ALWAYS: tuple[Check, ...] = (_sealed, _message_size, _batch, _headers_size)
 _WITH_HEADERS: tuple[Check, ...] = (
-    _batch,
     _increment,
     _expected_stream,
     _ttl,
     _expected_last_subject_sequence,
     _expected_last_sequence,
+    _schedule,
     _forged_source,
     _duplicate,
     _expected_last_message_id,
     _rollup,
 )
-_SIZES: tuple[Check, ...] = (_message_size, _headers_size, _room)
+_KEPT: tuple[Check, ...] = (_ttl_value, _room)

@@ -1,21 +1,30 @@
 """Message headers as bytes: found, set and removed without parsing what nobody asked for.
 
-As the reference: names are compared exactly, the first of several counts, and everything that is
-not touched passes through byte for byte.
+As the reference: names are compared exactly, the first of several counts, blanks before a value
+do not belong to it, and everything that is not touched passes through byte for byte.
 """
 
 STATUS_LINE = b"NATS/1.0\r\n"
+_VERSION = b"NATS/1.0"
 _CRLF = b"\r\n"
 
 
 def find(headers: bytes, name: bytes) -> bytes | None:
-    """The value of the first header of that name, without surrounding blanks."""
+    """The value of the first header of that name."""
     start = _line_start(headers, name)
     if start < 0:
         return None
     end = headers.find(_CRLF, start)
     value = headers[start + len(name) + 1 : end if end >= 0 else len(headers)]
-    return value.strip(b" \t")
+    return value.lstrip(b" ")
+
+
+def without_status(headers: bytes) -> bytes:
+    """Without the code and the text after the version: a stored message is no status."""
+    if headers.startswith(STATUS_LINE) or not headers.startswith(_VERSION):
+        return headers
+    headers = _VERSION + headers[headers.find(_CRLF) :]
+    return b"" if headers == STATUS_LINE + _CRLF else headers
 
 
 def remove(headers: bytes, name: bytes) -> bytes:

@@ -1,8 +1,9 @@
 """Purging: everything, or what matches a pattern, below a sequence, or all but the last few."""
 
-from penstock.storage.store import Store
+from penstock.storage.store import Record, Store
 
 EVERYTHING = (b"", b">")
+ROLLUP_SUBJECT, ROLLUP_ALL = b"sub", b"all"  # the values of Nats-Rollup
 
 
 def purge(store: Store, *, pattern: bytes, sequence: int, keep: int) -> int:
@@ -17,6 +18,12 @@ def purge(store: Store, *, pattern: bytes, sequence: int, keep: int) -> int:
     for number in found:
         store.remove(number, erase=False)
     return len(found)
+
+
+def roll_up(store: Store, record: Record, scope: bytes) -> None:
+    """A message that stands for all before it, of its subject or of the stream."""
+    pattern = record.subject if scope == ROLLUP_SUBJECT else b""
+    purge(store, pattern=pattern, sequence=record.sequence, keep=0)
 
 
 def _keep_from(store: Store, keep: int) -> int:

@@ -7,7 +7,7 @@ changes nothing. Opening and removing a store is the caller's business, through 
 from collections.abc import Callable, Iterator
 
 from penstock.model.api_errors import Fault
-from penstock.model.stream_config import StreamConfig
+from penstock.model.stream_config import Storage, StreamConfig
 from penstock.storage.store import Store
 from penstock.streams.stream import Stream
 from penstock.streams.subjects import collide
@@ -47,6 +47,13 @@ class Registry:
     def others(self, name: str) -> list[StreamConfig]:
         """The configurations of all other streams."""
         return [stream.config for stream in self if stream.config.name != name]
+
+    def reserved_bytes(self) -> dict[Storage, int]:
+        """What the streams may fill, by storage; one without `max_bytes` reserves nothing."""
+        reserved = dict.fromkeys(Storage, 0)
+        for stream in self._streams.values():
+            reserved[stream.config.storage] += max(0, stream.config.max_bytes)
+        return reserved
 
     def listening(self, subject: str) -> list[Stream]:
         """Streams with a subject that collides with this one."""

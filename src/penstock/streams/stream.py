@@ -24,7 +24,7 @@ from penstock.streams.admission import (
     admit,
 )
 from penstock.streams.dedup import DedupWindow
-from penstock.streams.purging import purge
+from penstock.streams.purging import roll_up
 from penstock.streams.republish import Republished, Republisher
 from penstock.streams.transforms import compiled
 
@@ -43,6 +43,9 @@ class Stream:
         self.created_ns = created_ns
         self.store = store
         self.message_id_last = b""
+        self.lost: list[tuple[int, int]] = []  # ranges whose records were found damaged
+        self.lost_bytes = 0
+        self.has_begun = config.first_seq > 0  # or was purged, though there was no message yet
         self.catch_up()
         self.configure(config)
         self.dedup = DedupWindow(config.duplicate_window)
@@ -71,7 +74,7 @@ class Stream:
             config.sealed
             or config.discard is Discard.NEW
             or config.max_msg_size >= 0
-            or config.retention is not Retention.LIMITS
+            or config.retention is Retention.INTEREST
             or self._transform
             or self._republisher
         )
@@ -103,6 +106,7 @@ class Stream:
         """The careful lane: one message through every check."""
         if self._transform is not None:
             subject = self._transform.apply(subject) or subject
+        message_headers = headers.without_status(message_headers)
         message = Message(subject, message_headers, payload, self.moment(now_ns))
         refusal = admit(self._stored(), message)
         if isinstance(refusal, Duplicate):
@@ -112,7 +116,7 @@ class Stream:
         sequence_before = self._sequence_before(subject)
         record = self._append(message)
         ack = self.acks.stored(record.sequence)
-        if self._republisher is None:
+        if self._republisher is None or not self._is_wanted():
             return Outcome(ack)
         return Outcome(ack, self._republisher.apply(record, sequence_before))
 
@@ -127,31 +131,42 @@ class Stream:
         return self.store.expire(now_ns - self.config.max_age)
 
     def _stored(self) -> Stored:
-        return Stored(self.config, self.store, self.dedup, self.sequence_last, self.message_id_last)
+        return Stored(
+            self.config,
+            self.store,
+            self.dedup,
+            self.sequence_last,
+            self.message_id_last,
+            self._is_wanted(),
+        )
 
     def _sequence_before(self, subject: bytes) -> int:
         if self._republisher is None:
             return 0
         return self.store.last_matching(subject, self.sequence_last) or 0
 
+    def _is_wanted(self) -> bool:
+        """With interest retention, a message that no consumer waits for is not kept.
+
+        The seam for consumers: there are none yet.
+        """
+        return self.config.retention is not Retention.INTEREST
+
     def _append(self, message: Message) -> Record:
         self.sequence_last += 1
         record = Record(
             self.sequence_last, message.time_ns, message.subject, message.headers, message.payload
         )
-        self.store.append(record)
         message_id = headers.find(message.headers, MESSAGE_ID) or b""
         self.message_id_last = message_id
         self.dedup.remember((message_id,), record.sequence, message.time_ns)
-        self._roll_up(record)
+        if not self._is_wanted():
+            # It only uses up a sequence: a record that is removed at once is what remembers that.
+            self.store.append(record._replace(headers=b"", payload=b""))
+            self.store.remove(record.sequence, erase=False)
+            return record
+        self.store.append(record)
         self.enforce_limits()
+        if scope := headers.find(record.headers, ROLLUP):
+            roll_up(self.store, record, scope.lower())
         return record
-
-    def _roll_up(self, record: Record) -> None:
-        match headers.find(record.headers, ROLLUP):
-            case b"sub":
-                purge(self.store, pattern=record.subject, sequence=record.sequence, keep=0)
-            case b"all":
-                purge(self.store, pattern=b"", sequence=record.sequence, keep=0)
-            case _:
-                pass

@@ -9,9 +9,10 @@ from penstock.streams.subjects import is_subset
 
 
 class ModelStore:
-    """Messages by sequence."""
+    """Messages by sequence. In memory a message counts for less than its record in a file."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, memory: bool = False) -> None:
+        self.memory = memory
         self.records: dict[int, Record] = {}
         self.sequence_last = 0
         self.time_last_ns = 0
@@ -21,7 +22,7 @@ class ModelStore:
         live = len(self.records)
         return StoreState(
             messages=live,
-            bytes=sum(size(record) for record in self.records.values()),
+            bytes=sum(self._size(record) for record in self.records.values()),
             sequence_first=first if self.sequence_last else 0,
             time_first_ns=self.records[first].time_ns if live else 0,
             sequence_last=self.sequence_last,
@@ -126,6 +127,7 @@ class ModelStore:
         subject = self.records[sequence].subject
         return is_subset(subject.decode("latin-1"), pattern.decode("latin-1"))
 
-
-def size(record: Record) -> int:
-    return stored_bytes(record.subject, record.headers, record.payload)
+    def _size(self, record: Record) -> int:
+        if self.memory:
+            return 16 + len(record.subject) + len(record.headers) + len(record.payload)
+        return stored_bytes(record.subject, record.headers, record.payload)

@@ -19,11 +19,10 @@ UNLIMITED = {
 
 
 def account_info(registry: Registry, total: int, errors: int) -> dict[str, Any]:
-    used = {Storage.MEMORY: 0, Storage.FILE: 0}
-    reserved = {Storage.MEMORY: 0, Storage.FILE: 0}
+    used = dict.fromkeys(Storage, 0)
     for stream in registry:
         used[stream.config.storage] += stream.state().bytes
-        reserved[stream.config.storage] += max(0, stream.config.max_bytes)
+    reserved = registry.reserved_bytes()
     return {
         "memory": used[Storage.MEMORY],
         "storage": used[Storage.FILE],

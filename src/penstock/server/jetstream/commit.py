@@ -2,7 +2,8 @@
 
 This is the one gate. Whoever says something about a journaled stream does it inside `gated`; the
 kernel holds it until the log's thread has synced the last entry written so far. A failed sync is
-final: what waits is dropped, and `failed` is told once.
+final: what waits is dropped, and `failed` is told once; until another log stands in, whatever is
+said inside the gate is dropped as well.
 """
 
 import contextlib
@@ -11,6 +12,9 @@ from collections.abc import Callable, Iterator
 from penstock.kernel.hub import Hub
 from penstock.kernel.storage import Log
 from penstock.server.turns import Turns
+
+UNDURABLE_BYTES_MAX = 64 << 20  # written ahead of the disk, by all streams together
+HELD_BYTES_MAX = 64 << 20  # said and not sent yet, to all connections together
 
 
 class Commit:
@@ -21,20 +25,31 @@ class Commit:
         self._hub = hub
         self._turns = turns
         self._failed = failed
-        self._failure = ""
+        self.failure = ""
+        self.on_durable: Callable[[int], None] = lambda _durable: None
+
+    @property
+    def crowded(self) -> bool:
+        """True if the disk is so far behind that nothing more should be taken."""
+        return (
+            self.log.pending_bytes() > UNDURABLE_BYTES_MAX
+            or self._hub.held_bytes() > HELD_BYTES_MAX
+        )
 
     @contextlib.contextmanager
     def gated(self) -> Iterator[None]:
         """What is sent inside waits for everything written to the log so far."""
         last = self.log.last()
-        if last <= self.log.durable():
+        if last <= self.log.durable() and not self.failure:
             yield
             return
-        self._hub.set_gate(last)
+        self._hub.set_gate(max(1, last))
         try:
             yield
         finally:
             self._hub.set_gate(0)
+            if self.failure:
+                self._hub.drop_held()
 
     def end_turn(self) -> None:
         """Hands the turn's entries to the log's thread, as one group."""
@@ -44,10 +59,16 @@ class Commit:
         """The log's descriptor is readable: more is durable, or nothing will be any more."""
         durable = self.log.acknowledge()
         if (failure := self.log.failure()) is not None:
-            if not self._failure:
-                self._failure = failure
+            if not self.failure:
+                self.failure = failure
                 self._hub.drop_held()
                 self._failed(failure)
             return
         self._hub.release_held(durable)
+        self.on_durable(durable)
         self._turns.flush()
+
+    def go_on(self, log: Log) -> None:
+        """Another log stands in for the one that failed."""
+        self.log = log
+        self.failure = ""

@@ -5,10 +5,14 @@ as the reference. Replies wait behind the commit gate, since they tell of change
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from penstock.api.clustering import SUBJECTS as CLUSTER_SUBJECTS
+from penstock.api.clustering import refuse_alone
+from penstock.api.consumers import METHODS as CONSUMER_METHODS
+from penstock.api.consumers import ConsumerApi
 from penstock.api.streams import METHODS, StreamApi
 from penstock.kernel.hub import SubjectIndex
 from penstock.model.api_errors import ApiError, Fault
@@ -17,10 +21,44 @@ from penstock.streams import headers
 from penstock.streams.versioning import is_level_served
 
 PREFIX = "$JS.API."
-PATTERNS = ("$JS.API.INFO", "$JS.API.STREAM.>", "$JS.API.CONSUMER.>")
+# Not simply everything: direct reads and the next message of a consumer have listeners of their
+# own, and where there is none the asker must hear that nobody listens.
+PATTERNS = (
+    "$JS.API.*",
+    "$JS.API.STREAM.>",
+    "$JS.API.META.>",
+    "$JS.API.SERVER.>",
+    "$JS.API.ACCOUNT.>",
+    *(
+        f"$JS.API.CONSUMER.{verb}.>"
+        for verb in (
+            "CREATE",
+            "DURABLE",
+            "NAMES",
+            "LIST",
+            "INFO",
+            "DELETE",
+            "PAUSE",
+            "RESET",
+            "UNPIN",
+            "LEADER",
+        )
+    ),
+)
 REQUIRED_LEVEL = b"Nats-Required-Api-Level"
+UNAUDITED = "stream_msg_get"  # unless it is refused, as the reference
 
-Handler = Callable[[str, bytes], dict[str, Any]]
+Fields = dict[str, Any]
+Handler = Callable[[str, bytes], Fields]
+
+
+class Row(NamedTuple):
+    """What answers a subject."""
+
+    handler: Handler
+    kind: str
+    refused: Fields  # what a refusal carries beside the error
+    tokens: int  # of the subject, before the names in it
 
 
 class ApiFront:
@@ -29,35 +67,47 @@ class ApiFront:
     def __init__(self, streams: StreamApi, account: Handler) -> None:
         self.total = 0
         self.errors = 0
+        self._audit = streams.keeper.audit
         self._index = SubjectIndex()
-        self._handlers: list[tuple[Handler, str]] = []
-        self._add("INFO", account, "account_info")
-        for subject, method, kind in METHODS:
-            self._add(subject, method.__get__(streams), kind)
+        self._rows: list[Row] = []
+        self.add("INFO", account, "account_info", {})
+        for subject, method, kind, refused in METHODS:
+            self.add(subject, method.__get__(streams), kind, refused)
+        consumers = ConsumerApi(streams.registry)
+        for subject, consumer_method, kind, refused in CONSUMER_METHODS:
+            self.add(subject, consumer_method.__get__(consumers), kind, refused)
+        for subject, kind in CLUSTER_SUBJECTS:
+            self.add(subject, refuse_alone, kind, {})
 
     def answer(self, request: Request) -> bytes | None:
         found = self._index.find(request.frame.subject)
         if not found:
             return None
-        handler, kind = self._handlers[found[0]]
-        fields: dict[str, Any] = {"type": f"io.nats.jetstream.api.v1.{kind}_response"}
+        row = self._rows[found[0]]
+        fields: Fields = {"type": f"io.nats.jetstream.api.v1.{row.kind}_response"}
+        self.total += 1
         try:
-            fields |= self._handle(handler, request)
+            fields |= self._handle(row, request)
         except ApiError as error:
             self.errors += 1
-            fields["error"] = error.shown()
-            if kind == "stream_info":
-                fields |= {"total": 0, "offset": 0, "limit": 0}
-        self.total += 1
-        return msgspec.json.encode(fields)
+            fields |= {"error": error.shown(), **row.refused}
+        reply = msgspec.json.encode(fields)
+        if row.kind != UNAUDITED or "error" in fields:
+            self._audit(request.frame.connection, request.frame.subject, request.payload, reply)
+        return reply
 
-    def _handle(self, handler: Handler, request: Request) -> dict[str, Any]:
+    def _handle(self, row: Row, request: Request) -> Fields:
         level = headers.find(request.headers, REQUIRED_LEVEL) if request.headers else None
         if level and not is_level_served(level.decode(errors="replace")):
             raise Fault.API_LEVEL_TOO_LOW.error()
-        subject = request.frame.subject.decode(errors="replace")
-        return handler(subject.rsplit(".", 1)[1], request.payload)
+        tokens = request.frame.subject.decode(errors="replace").split(".")
+        return row.handler(".".join(tokens[row.tokens :]), request.payload)
 
-    def _add(self, subject: str, handler: Handler, kind: str) -> None:
-        self._index.insert((PREFIX + subject).encode(), len(self._handlers))
-        self._handlers.append((handler, kind))
+    def add(self, subject: str, handler: Handler, kind: str, refused: Fields) -> None:
+        """One more subject; `refused` is what a refusal carries beside the error."""
+        pattern = PREFIX + subject
+        tokens = [token for token in pattern.split(".") if token not in ("*", ">")]
+        self._index.insert(pattern.encode(), len(self._rows))
+        self._rows.append(Row(handler, kind, refused, len(tokens)))
+
+    _add = add  # as backups call it

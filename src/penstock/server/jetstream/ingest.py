@@ -2,18 +2,25 @@
 
 A run without headers that matter is stored with one call and acknowledged with another. A run with
 nothing but message ids is checked as one set. Everything else goes message by message.
+
+Where there is no log (lazy sync), what was stored is written to its file before the
+acknowledgements leave. A stream that cannot go on says so to everyone who publishes to it.
 """
 
 import contextlib
 from collections.abc import Callable
 
 from penstock.kernel.hub import Frame, Hub
+from penstock.model.api_errors import ApiError, Fault
+from penstock.model.stream_config import PersistMode, Storage
 from penstock.server.jetstream.commit import Commit
+from penstock.storage.block_store import BlockStore
 from penstock.streams.admission import MESSAGE_ID
 from penstock.streams.stream import Stream
 
 _CONTROL_PREFIX = b"Nats-"
 _PLAIN, _COLUMN = 0, 1  # the kernel's lanes (penstock-turn, columns.rs)
+_GATE = 1 << 62  # above every log entry: what waits there waits for this call alone
 
 
 class Ingest:
@@ -34,11 +41,33 @@ class Ingest:
         self._commit = commit
         self._now_ns = now_ns
         self._failed = failed
-        self.stopped = False
+        self.failure = ""  # why nothing is taken, for the log and for monitoring
+
+    @property
+    def lazy(self) -> bool:
+        """True if acknowledgements follow a write to the file, with no log between."""
+        config = self._stream.config
+        return (
+            self._commit is None
+            and config.storage is Storage.FILE
+            and config.persist_mode is not PersistMode.ASYNC
+        )
 
     def take(self, start: int, end: int) -> None:
-        if self.stopped:
-            return
+        if self.failure:
+            self._refuse(start, end, Fault.STREAM_STORE_FAILED.error(reason="the store failed"))
+        elif self._commit is not None and self._commit.crowded:
+            self._refuse(start, end, Fault.TOO_MANY_REQUESTS.error())
+        else:
+            self._take(start, end)
+
+    def write_out(self) -> None:
+        """What is stored goes to the files; without a log, acknowledgements wait for it."""
+        store = self._stream.store
+        assert isinstance(store, BlockStore)
+        store.blocks.write_out()
+
+    def _take(self, start: int, end: int) -> None:
         now_ns = self._now_ns()
         try:
             for lane, lane_start, lane_end in self._lanes(start, end):
@@ -49,8 +78,16 @@ class Ingest:
                 else:
                     self._careful(lane_start, lane_end, now_ns)
         except OSError as error:  # the store cannot go on
-            self.stopped = True
+            self.failure = str(error)
             self._failed(self._stream, error)
+
+    def _refuse(self, start: int, end: int, error: ApiError) -> None:
+        refusal = self._stream.acks.refused(error)
+        for position in range(start, end):
+            index = self._hub.picked(position)
+            columns = None if index is None else self._hub.frame(index)
+            if columns is not None and columns[4]:
+                self._hub.publish(self._account_number, columns[4], b"", b"", refusal)
 
     def _lanes(self, start: int, end: int) -> list[tuple[int, int, int]]:
         if not self._stream.bulk:
@@ -60,6 +97,8 @@ class Ingest:
     def _bulk(self, start: int, end: int, now_ns: int, ids: tuple[bytes, ...]) -> None:
         stream = self._stream
         first = stream.append_run(self._hub, start, end, now_ns, ids)
+        if self.lazy:
+            self.write_out()
         if not stream.config.no_ack:
             with self._gated():
                 self._hub.acknowledge(start, end, stream.acks.prefix, first, stream.acks.suffix)
@@ -72,6 +111,19 @@ class Ingest:
             self._careful(start, end, now_ns)
 
     def _careful(self, start: int, end: int, now_ns: int) -> None:
+        if not self.lazy:
+            self._one_by_one(start, end, now_ns)
+            return
+        self._hub.set_gate(_GATE)
+        try:
+            self._one_by_one(start, end, now_ns)
+            self.write_out()
+            self._hub.release_held(_GATE)
+        finally:
+            self._hub.set_gate(0)
+            self._hub.drop_held()  # nothing, unless the write failed
+
+    def _one_by_one(self, start: int, end: int, now_ns: int) -> None:
         for position in range(start, end):
             index = self._hub.picked(position)
             columns = None if index is None else self._hub.frame(index)

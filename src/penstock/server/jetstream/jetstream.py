@@ -1,12 +1,14 @@
 """JetStream of one server: puts directory, log, keeper and API together, starts and stops them.
 
 With `sync_interval: always` (the default) every change goes through the commit log and its
-acknowledgement waits for the sync. With a duration there is no log: a turn's changes are written
-to the block files before their acknowledgements leave, and synced every interval.
+acknowledgement waits for the sync. With a duration there is no log: changes are written to the
+block files before their acknowledgements leave, and synced every interval.
 """
 
 import contextlib
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,9 @@ import msgspec
 from penstock.api.streams import StreamApi
 from penstock.config.options import Options
 from penstock.kernel.hub import Hub
+from penstock.kernel.storage import Log
+from penstock.model.api_errors import ApiError, Fault
+from penstock.model.errors import StorageError
 from penstock.routing.accounts import Account
 from penstock.routing.services import Request, Services
 from penstock.routing.targets import Targets
@@ -24,10 +29,16 @@ from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.directory import StoreDirectory
 from penstock.server.jetstream.front import PATTERNS, ApiFront
 from penstock.server.jetstream.keeper import Keeper
+from penstock.server.jetstream.losses import update_losses
+from penstock.server.jetstream.outage import Outage
 from penstock.server.jetstream.recovery import Recovery
+from penstock.server.jetstream.restores import REFUSED, Restores
+from penstock.server.jetstream.snapshots import Snapshots
+from penstock.server.jetstream.upkeep import Upkeep
+from penstock.server.monitor.health import HealthQuery, Problem
 from penstock.server.turns import Turns
 
-_EXPIRY_CHECK_NS = 200_000_000
+_CUT_SECONDS_MAX = 10.0  # cutting a log that is not needed any more takes milliseconds
 
 
 class JetStream:
@@ -37,89 +48,142 @@ class JetStream:
         self, context: Context, hub: Hub, targets: Targets, turns: Turns, account: Account
     ) -> None:
         self._context = context
-        self._hub = hub
         self._turns = turns
         self._account = account
         self.directory = StoreDirectory(store_dir(context.options))
         self._lazy_sync_ns = context.options.jetstream_settings.sync_interval_ns
+        self._log = self.directory.open_log()
         self.commit: Commit | None = None
         if self._lazy_sync_ns is None:
-            self.commit = Commit(self.directory.open_log(), hub, turns, self._log_failed)
-            self.directory.replayable_from = 1
-        self._checkpoints = None if self.commit is None else Checkpoints(self.commit.log)
+            self.commit = Commit(self._log, hub, turns, self._log_failed)
+            self.commit.on_durable = self.directory.removals.carry_out
+            self.directory.log = self._log
+        self._checkpoints = Checkpoints(self._log, self.directory, context.logger.error)
         self.keeper = Keeper(context, hub, targets, account, self.directory, self.commit)
+        self._upkeep = Upkeep(context, turns, self.keeper, self._lazy_sync_ns)
+        self._outage: Outage | None = None
+        if self.commit is not None:
+            self._outage = Outage(
+                context, self.keeper, self.directory, self.commit, self._log_goes_on
+            )
         self.front = ApiFront(StreamApi(self.keeper.registry, self.keeper), self._account_info)
-        self.failure = ""
+        self.snapshots = Snapshots(context, hub, targets, turns, account, self.keeper, self.commit)
+        self.restores = Restores(
+            context, hub, targets, turns, account, self.keeper, self.directory, self.commit
+        )
+        self.front._add("STREAM.SNAPSHOT.*", self.snapshots.begin, "stream_snapshot", {})
+        self.front._add("STREAM.RESTORE.*", self.restores.begin, "stream_restore", REFUSED)
+
+    @property
+    def failure(self) -> str:
+        """Why no journaled stream can change; empty if all is well."""
+        return "" if self._outage is None else self._outage.failure
 
     def start(self, services: Services) -> None:
-        log = None if self.commit is None else self.commit.log
-        Recovery(self.keeper, self.directory, self._context.logger.error).run(log)
+        self._recover()
         for pattern in PATTERNS:
-            gate = contextlib.nullcontext if self.commit is None else self.commit.gated
-            services.add(self._account, pattern.encode(), self._answer, gate)
+            services.add(self._account, pattern.encode(), self._answer, self._gate)
         self._context.info = msgspec.structs.replace(self._context.info, jetstream=True)
-        self._turns.before_flush.append(self._end_turn)
         if self.commit is not None:
+            self._turns.before_flush.append(self._end_turn)
             self._context.loop.add_reader(self.commit.log.fileno(), self.commit.announced)
-        else:
-            self._sync_later()
-        self._expire_later()
+        self._upkeep.start()
 
     def stop(self) -> None:
         """Everything accepted is on disk when this returns."""
+        self.snapshots.stop()
+        self.restores.stop()
         if self.commit is not None:
-            self._context.loop.remove_reader(self.commit.log.fileno())
-            self.commit.end_turn()
-            if self.commit.log.failure() is None:
+            if not self.failure:
+                self._context.loop.remove_reader(self.commit.log.fileno())
+                self.commit.end_turn()
+            try:
                 self.commit.log.wait_durable(self.commit.log.last())
+            except OSError as error:
+                self._context.logger.error("Not everything could be made durable: %s", error)
+                return
+            self.directory.removals.carry_out(self.commit.log.durable())
         if not self.failure:
-            for kept in self.keeper.kept.values():
-                kept.store.blocks.checkpoint(self._log_last(), True)
-            if self.commit is not None:
-                self.commit.log.cut(self.commit.log.last())
+            self._checkpoints.run(self.keeper.kept.values(), closing=True)
 
-    def _log_last(self) -> int:
-        return 0 if self.commit is None else self.commit.log.last()
+    def health(self, _query: HealthQuery) -> Iterator[Problem]:
+        """What monitoring tells of the store."""
+        if self.failure:
+            yield Problem(kind="JETSTREAM", error=f"the commit log stopped: {self.failure}")
+        if self._checkpoints.failure:
+            yield Problem(kind="JETSTREAM", error=f"checkpoint: {self._checkpoints.failure}")
+        for name, kept in self.keeper.kept.items():
+            if kept.ingest is not None and kept.ingest.failure and not self.failure:
+                failure = f"stream {name} stopped: {kept.ingest.failure}"
+                yield Problem(kind="STREAM", stream=name, error=failure)
+
+    def _recover(self) -> None:
+        """Stores and log become one state; afterwards only this server's mode counts."""
+        lazy, directory = self.commit is None, self.directory
+        was_lazy = directory.unlogged
+        directory.replayable_from = None if was_lazy else 1
+        recovery = Recovery(self.keeper, directory, self._context.logger.error)
+        self._checkpoints.cutting = recovery.run(self._log)
+        directory.replayable_from = None if lazy else 1
+        if lazy == was_lazy:
+            return
+        if not self._checkpoints.run(self.keeper.kept.values(), closing=False):
+            raise OSError(
+                f"open {directory.root}: sync_interval cannot be changed while a stream cannot be "
+                "opened or written"
+            )
+        deadline = time.monotonic() + _CUT_SECONDS_MAX
+        while self._log.segments() > 1 and time.monotonic() < deadline:
+            time.sleep(0.001)  # nobody is served yet
+        directory.unlogged = lazy
+
+    def _gate(self) -> contextlib.AbstractContextManager[None]:
+        if self.commit is None or self.failure:  # then only errors are answered
+            return contextlib.nullcontext()
+        return self.commit.gated()
 
     def _answer(self, request: Request) -> bytes | None:
-        return self.front.answer(request)
+        name = request.frame.subject.rpartition(b".")[2].decode(errors="replace")
+        kept = self.keeper.kept.get(name)
+        if self.failure and (kept is None or kept.store.journal is not None):
+            return _error(Fault.UNAVAILABLE.error())
+        self.snapshots.asked_by = self.restores.asked_by = request.frame.connection
+        if kept is not None:
+            update_losses(kept, self._context.logger.error)
+        try:
+            reply = self.front.answer(request)
+            kept = self.keeper.kept.get(name)
+            if kept is not None and kept.ingest is not None and kept.ingest.lazy:
+                kept.ingest.write_out()
+        except (OSError, StorageError) as error:
+            subject = request.frame.subject.decode(errors="replace")
+            self._context.logger.error("Request %s failed: %s", subject, error)
+            return _error(Fault.STREAM_STORE_FAILED.error(reason="the store failed"))
+        return reply
 
     def _account_info(self, _name: str, _payload: bytes) -> dict[str, object]:
         return account_info(self.keeper.registry, self.front.total, self.front.errors)
 
     def _end_turn(self) -> None:
-        if self.commit is not None and self._checkpoints is not None:
-            self.commit.end_turn()
+        assert self.commit is not None
+        self.commit.end_turn()
+        if not self.failure:
             self._checkpoints.end_turn(self.keeper.kept.values())
-        else:
-            for kept in self.keeper.kept.values():
-                kept.store.blocks.write_out()
-
-    def _sync_later(self) -> None:
-        assert self._lazy_sync_ns is not None
-        self._context.after("sync", self._lazy_sync_ns, self._sync)
-
-    def _sync(self) -> None:
-        for kept in self.keeper.kept.values():
-            kept.store.blocks.sync()
-        self._sync_later()
-
-    def _expire_later(self) -> None:
-        self._context.after("expiry", _EXPIRY_CHECK_NS, self._expire)
-
-    def _expire(self) -> None:
-        now_ns = self.keeper.now_ns()
-        for kept in self.keeper.kept.values():
-            kept.stream.expire(now_ns)
-        self._expire_later()
 
     def _log_failed(self, failure: str) -> None:
-        """No change can become durable any more: every journaled stream stops."""
-        self.failure = failure
-        self._context.logger.error("The commit log stopped: %s", failure)
-        for kept in self.keeper.kept.values():
-            if kept.store.journal is not None and kept.ingest is not None:
-                kept.ingest.stopped = True
+        assert self.commit is not None
+        assert self._outage is not None
+        self._context.loop.remove_reader(self.commit.log.fileno())
+        self._outage.begin(failure)
+
+    def _log_goes_on(self, log: Log) -> None:
+        assert self.commit is not None
+        self._checkpoints.log = self._log = log
+        self._context.loop.add_reader(log.fileno(), self.commit.announced)
+
+
+def _error(error: ApiError) -> bytes:
+    return msgspec.json.encode({"error": error.shown()})
 
 
 def store_dir(options: Options) -> Path:

@@ -5,6 +5,7 @@ deleting undoes that. After a start, `recover` finds the streams on disk and rep
 them, through the same doors.
 """
 
+import contextlib
 import time
 from collections.abc import Iterable
 
@@ -15,6 +16,8 @@ from penstock.model.stream_config import PersistMode, Storage, StreamConfig
 from penstock.routing.accounts import Account
 from penstock.routing.targets import Targets
 from penstock.server.context import Context
+from penstock.server.jetstream.advisories import Advisories
+from penstock.server.jetstream.capacity import capacity
 from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.direct import DirectReads
 from penstock.server.jetstream.directory import Description, StoreDirectory
@@ -23,7 +26,7 @@ from penstock.storage.block_store import BlockStore
 from penstock.storage.journal import Journal
 from penstock.streams.direct import direct_subjects
 from penstock.streams.registry import Registry
-from penstock.streams.resources import ServerResources, Surroundings
+from penstock.streams.resources import Surroundings
 from penstock.streams.stream import Stream
 from penstock.streams.versioning import stored_metadata
 
@@ -72,6 +75,12 @@ class Keeper:
         self.registry = Registry()
         self.kept: dict[str, Kept] = {}
         self.server_name = context.info.server_name
+        gate = contextlib.nullcontext if commit is None else commit.gated
+        self.advisories = Advisories(hub, account, self.server_name, gate)
+        self.audit = self.advisories.audit
+        settings = context.options.jetstream_settings
+        self.strict = settings.strict
+        self._capacity = capacity(settings, directory.root)
         self._next_number = 1
 
     def now_ns(self) -> int:
@@ -79,14 +88,21 @@ class Keeper:
 
     def surroundings(self) -> Surroundings:
         streams = {stream.config.name: stream.config for stream in self.registry}
-        resources = ServerResources(memory_bytes_max=2**62, storage_bytes_max=2**62)
+        reserved = self.registry.reserved_bytes()
+        resources = msgspec.structs.replace(
+            self._capacity,
+            memory_bytes_reserved=reserved[Storage.MEMORY],
+            storage_bytes_reserved=reserved[Storage.FILE],
+        )
         return Surroundings(streams=streams, server=resources)
 
     def create(self, config: StreamConfig) -> Stream:
         config = _with_metadata(config)
         description = Description(self._next_number, config, self.now_ns())
         self._next_number += 1
-        return self.open(description, replayed=False)
+        stream = self.open(description, replayed=False)
+        self.advisories.stream_created(config.name)
+        return stream
 
     def open(self, description: Description, *, replayed: bool) -> Stream:
         """Opens the store of a stream that is new or was found."""
@@ -94,7 +110,10 @@ class Keeper:
         journal = self._journal(description)
         blocks, mark, lost, notes = self._directory.open_blocks(description)
         store = BlockStore(blocks, journal)
+        if config.first_seq > 1 and store.state().sequence_last == 0:
+            blocks.remove_below(config.first_seq)  # follows from the description: no journal
         stream = Stream(config, store, description.created_ns)
+        stream.lost = lost
         kept = Kept(stream, store, description.number, mark or 0, lost)
         for note in notes:
             self._context.logger.warning("Stream %s: %s", config.name, note)
@@ -126,6 +145,7 @@ class Keeper:
         self._listen_direct(kept)
         stream.enforce_limits()
         self._describe(kept)
+        self.advisories.stream_updated(config.name)
 
     def delete(self, stream: Stream) -> None:
         kept = self.kept.pop(stream.config.name)
@@ -137,6 +157,7 @@ class Keeper:
         if kept.store.journal is not None:
             kept.store.journal.deleted()
         self._directory.remove(stream.config.name)
+        self.advisories.stream_deleted(stream.config.name)
 
     def _listen_direct(self, kept: Kept) -> None:
         wanted = direct_subjects(kept.stream.config)

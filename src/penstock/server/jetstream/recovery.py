@@ -1,7 +1,8 @@
 """After a start: the streams on disk, and the log replayed over them.
 
-Descriptions in folders may be older than the log, never newer than what it can replay. Every entry
-says what was done, so replaying one twice changes nothing.
+A stream is opened when the log first mentions it, or at the end: so the streams that had a name one
+after the other are never open together. Every entry says what was done, so replaying one twice
+changes nothing. What cannot be opened is reported and left alone, and the log is kept for it.
 """
 
 from collections.abc import Callable
@@ -9,8 +10,8 @@ from collections.abc import Callable
 import msgspec
 
 from penstock.kernel.storage import Log
-from penstock.model.errors import StorageError
-from penstock.server.jetstream.directory import Description, StoreDirectory
+from penstock.server.jetstream.description import Description
+from penstock.server.jetstream.directory import StoreDirectory
 from penstock.server.jetstream.keeper import Keeper, Kept
 from penstock.storage.journal import Kind
 from penstock.streams import headers
@@ -28,60 +29,128 @@ class Recovery:
         self._keeper = keeper
         self._directory = directory
         self._report = report
+        self._found: dict[int, Description] = {}  # on disk, not opened yet
         self._by_number: dict[int, Kept] = {}
+        self._from_log: set[int] = set()
+        self._passed_over: set[int] = set()
 
-    def run(self, log: Log | None) -> None:
-        for found in self._directory.descriptions():
-            if isinstance(found, StorageError):
-                self._report(str(found))
-            else:
-                self._open(found)
-        if log is not None:
-            while (entry := log.next_replayed()) is not None:
-                number, stream, kind, payload = entry
-                self._apply(number, stream, Kind(kind), payload)
+    def run(self, log: Log) -> bool:
+        """Returns true if nothing in the log is needed by a stream that could not be opened."""
+        found = self._directory.descriptions(self._report)
+        self._found = {description.number: description for description in found}
+        number_max = self._directory.number_max
+        while (entry := log.next_replayed()) is not None:
+            position, number, kind, payload = entry
+            number_max = max(number_max, number)
+            self._apply(position, number, Kind(kind), payload)
+        self._report_losses(log)
+        for number in sorted(self._found):
+            self._find(number)
+        self._keeper._next_number = max(self._keeper._next_number, number_max + 1)
         for kept in self._keeper.kept.values():
-            self._settle(kept)
+            self._settle(kept, log)
+        return not any(self._directory.has_folder(number) for number in self._passed_over)
+
+    def _find(self, number: int) -> Kept | None:
+        description = self._found.pop(number, None)
+        if description is not None:
+            self._open(description)
+        return self._by_number.get(number)
 
     def _open(self, description: Description) -> None:
-        stream = self._keeper.open(description, replayed=True)
-        self._by_number[description.number] = self._keeper.kept[stream.config.name]
-
-    def _apply(self, entry: int, number: int, kind: Kind, payload: bytes) -> None:
-        kept = self._by_number.get(number)
-        if kind is Kind.CONFIGURED:
-            description = Description.decode(payload)
-            if kept is None:
-                self._open(description)
-            else:
-                kept.stream.configure(description.config)
+        name, number = description.config.name, description.number
+        if name in self._keeper.kept:
+            self._report(f"Stream {name} is there twice; number {number} was left alone")
             return
-        if kept is None:
-            return  # deleted, and its folder with it, before the log was cut
-        if entry <= kept.mark and kind is not Kind.DELETED:
-            return  # in the store already
-        match kind:
-            case Kind.RUN:
-                kept.store.blocks.replay_run(payload)
-            case Kind.REMOVED:
-                for sequence in msgspec.json.decode(payload, type=list[int]):
-                    kept.store.blocks.remove(sequence, False)
-            case Kind.REMOVED_BELOW:
-                kept.store.blocks.remove_below(msgspec.json.decode(payload, type=int))
-            case Kind.DELETED:
-                del self._by_number[number]
-                del self._keeper.kept[kept.stream.config.name]
-                self._keeper.registry.remove(kept.stream)
-                self._directory.remove(kept.stream.config.name)
+        try:
+            self._keeper.open(description, replayed=True)
+        except OSError as error:  # it concerns this stream alone
+            self._passed_over.add(number)
+            self._report(f"Stream {name} cannot be opened: {error}")
+            return
+        self._by_number[number] = self._keeper.kept[name]
 
-    def _settle(self, kept: Kept) -> None:
-        stream = kept.stream
-        stream.catch_up()
-        stream.enforce_limits()
-        now_ns = self._keeper.now_ns()
-        stream.expire(now_ns)
-        remember_ids(stream, now_ns)
+    def _apply(self, position: int, number: int, kind: Kind, payload: bytes) -> None:
+        if kind is Kind.DELETED:
+            self._delete(number)
+            return
+        kept = self._find(number)
+        if kind is Kind.CONFIGURED:
+            self._configure(kept, Description.decode(payload))
+        elif kept is None:
+            self._passed_over.add(number)
+        else:
+            replay(kept, position, kind, payload)
+
+    def _configure(self, kept: Kept | None, description: Description) -> None:
+        self._from_log.add(description.number)
+        if kept is not None:
+            kept.stream.configure(description.config)
+        elif description.number not in self._passed_over:
+            self._open(description)
+
+    def _delete(self, number: int) -> None:
+        self._passed_over.discard(number)
+        kept = self._by_number.pop(number, None)
+        if kept is not None:
+            name = kept.stream.config.name
+            del self._keeper.kept[name]
+            self._keeper.registry.remove(kept.stream)
+            self._directory.remove(name)
+        elif number in self._found:
+            self._directory.discard(self._found.pop(number))
+
+    def _settle(self, kept: Kept, log: Log) -> None:
+        if kept.lost:
+            name, ranges = kept.stream.config.name, ", ".join(f"{a} to {b}" for a, b in kept.lost)
+            self._report(f"Stream {name}: messages {ranges} are damaged")
+        settle(kept, self._keeper.now_ns())
+        if kept.mark > log.last():  # made before its entries were durable; numbers come again
+            kept.store.blocks.checkpoint(log.last(), False)
+            kept.mark = log.last()
+        if kept.number in self._from_log:
+            stream = kept.stream
+            description = Description(kept.number, stream.config, stream.created_ns)
+            self._directory.write_description(description)
         self._keeper.listen(kept)
+
+    def _report_losses(self, log: Log) -> None:
+        for path, offset, first, last in log.lost():
+            self._report(f"read {path}: damaged at offset {offset}: entries {first} to {last} lost")
+
+
+def replay(kept: Kept, position: int, kind: Kind, payload: bytes) -> None:
+    """Does again what an entry says was done to a store, unless it has it already."""
+    if position <= kept.mark:
+        return
+    blocks = kept.store.blocks
+    match kind:
+        case Kind.RUN:
+            first = int.from_bytes(payload[:8], "little")
+            missing = kept.store.state().sequence_last + 1
+            if first > missing:  # the log was damaged between
+                kept.lost.append((missing, first - 1))
+            blocks.replay_run(payload)
+        case Kind.REMOVED | Kind.ERASED:
+            for sequence in msgspec.json.decode(payload, type=list[int]):
+                blocks.remove(sequence, kind is Kind.ERASED)
+        case Kind.REMOVED_BELOW:
+            blocks.remove_below(msgspec.json.decode(payload, type=int))
+        case Kind.EVICTED:
+            last, *limits = msgspec.json.decode(payload, type=tuple[int, int, int, int])
+            if kept.store.state().sequence_last == last:  # else its blocks tell the rest
+                blocks.evict(*limits)
+        case Kind.CONFIGURED | Kind.DELETED:
+            pass
+
+
+def settle(kept: Kept, now_ns: int) -> None:
+    """Lets a stream take over what its store holds."""
+    stream = kept.stream
+    stream.catch_up()
+    stream.enforce_limits()
+    stream.expire(now_ns)
+    remember_ids(stream, now_ns)
 
 
 def remember_ids(stream: Stream, now_ns: int) -> None:

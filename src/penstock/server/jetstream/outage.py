@@ -1,0 +1,120 @@
+"""When the commit log fails: journaled streams stop, and return with state rebuilt from disk.
+
+A failed sync is never retried, because nobody knows what it left behind. Everything the streams
+know in memory is thrown away; another log is opened, which verifies what the disk has, and replayed
+over the stores as after a restart. That is tried every second until it succeeds, so service returns
+when there is space again. Streams in memory do not notice.
+"""
+
+import os
+from collections.abc import Callable
+
+from penstock.kernel.storage import Log
+from penstock.server.context import Context
+from penstock.server.jetstream.commit import Commit
+from penstock.server.jetstream.description import Description
+from penstock.server.jetstream.directory import StoreDirectory
+from penstock.server.jetstream.keeper import Keeper, Kept
+from penstock.server.jetstream.recovery import replay, settle
+from penstock.storage.journal import Journal, Kind
+from penstock.streams.dedup import DedupWindow
+
+_AGAIN_NS = 1_000_000_000
+_FREE_BYTES_MIN = 8 << 20  # less would be full again at once
+
+
+class Outage:
+    """Watches over the log of one server."""
+
+    def __init__(
+        self,
+        context: Context,
+        keeper: Keeper,
+        directory: StoreDirectory,
+        commit: Commit,
+        over: Callable[[Log], None],
+    ) -> None:
+        self._context = context
+        self._keeper = keeper
+        self._directory = directory
+        self._commit = commit
+        self._over = over
+        self.failure = ""
+
+    def begin(self, failure: str) -> None:
+        """No change can become durable any more: every journaled stream stops."""
+        self._tell(failure)
+        for kept in self._journaled():
+            if kept.ingest is not None:
+                kept.ingest.failure = failure
+        self._later()
+
+    def _later(self) -> None:
+        self._context.after("outage", _AGAIN_NS, self._try_again)
+
+    def _try_again(self) -> None:
+        try:
+            self._check_space()
+            log = self._rebuild()
+        except OSError as error:
+            self._tell(str(error))
+            self._later()
+            return
+        self.failure = ""
+        self._commit.go_on(log)
+        for kept in self._journaled():
+            if kept.ingest is not None:
+                kept.ingest.failure = ""
+        self._over(log)
+        self._context.logger.info("The commit log goes on: streams were rebuilt from disk")
+
+    def _check_space(self) -> None:
+        space = os.statvfs(self._directory.root)
+        if space.f_bavail * space.f_frsize < _FREE_BYTES_MIN:
+            raise OSError(f"write {self._directory.root}: no space left on device")
+
+    def _rebuild(self) -> Log:
+        log = self._directory.open_log()
+        by_number = {kept.number: kept for kept in self._journaled()}
+        for kept in by_number.values():
+            blocks, mark, lost, _ = self._directory.open_blocks(_description(kept))
+            kept.store.blocks = blocks
+            first = kept.stream.config.first_seq
+            if first > 1 and kept.store.state().sequence_last == 0:
+                blocks.remove_below(first)
+            kept.store.journal = Journal(log, kept.number)
+            kept.mark = mark or 0
+            kept.lost[:] = lost
+        while (entry := log.next_replayed()) is not None:
+            position, number, kind, payload = entry
+            if number in by_number:
+                replay(by_number[number], position, Kind(kind), payload)
+        for kept in by_number.values():
+            self._take_over(kept, log)
+        self._directory.log = log
+        self._directory.removals.write_again(lambda number: log.append(number, Kind.DELETED, b""))
+        log.commit()
+        return log
+
+    def _take_over(self, kept: Kept, log: Log) -> None:
+        stream = kept.stream
+        stream.dedup = DedupWindow(stream.config.duplicate_window)
+        stream.message_id_last = b""
+        settle(kept, self._keeper.now_ns())
+        if kept.mark > log.last():
+            kept.store.blocks.checkpoint(log.last(), False)
+            kept.mark = log.last()
+        assert kept.store.journal is not None
+        kept.store.journal.configured(_description(kept).encode())
+
+    def _journaled(self) -> list[Kept]:
+        return [kept for kept in self._keeper.kept.values() if kept.store.journal is not None]
+
+    def _tell(self, failure: str) -> None:
+        if failure != self.failure:
+            self._context.logger.error("The commit log stopped: %s", failure)
+        self.failure = failure
+
+
+def _description(kept: Kept) -> Description:
+    return Description(kept.number, kept.stream.config, kept.stream.created_ns)

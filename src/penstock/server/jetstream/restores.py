@@ -1,0 +1,339 @@
+"""STREAM.RESTORE: a stream from an archive that arrives in chunks.
+
+Strategy: the request's configuration is checked first, then chunks go into a store beside the
+others (`filling`), each acknowledged when it was taken in. Only the empty chunk at the end makes
+it a stream, in one step, if everything verified and its name and subjects are still free. A
+failure is told at that point too, as the reference does it: until then chunks are acknowledged and
+thrown away. Whatever ends a restore early leaves nothing behind.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from penstock.api.requests import Request, is_empty, parse_request
+from penstock.api.stream_info import show_stream
+from penstock.api.unbuilt import unbuilt_feature
+from penstock.kernel.hub import Frame, Hub
+from penstock.kernel.storage import S2Reader
+from penstock.model.api_errors import ApiError, Fault
+from penstock.model.limits import MIB
+from penstock.model.stream_config import Storage, StreamConfig
+from penstock.model.stream_request import StreamRequest, parse_stream_request
+from penstock.model.timestamps import rfc3339
+from penstock.routing.accounts import Account
+from penstock.routing.targets import Targets
+from penstock.server.context import Context
+from penstock.server.jetstream.commit import Commit
+from penstock.server.jetstream.description import Description
+from penstock.server.jetstream.directory import _TWINS, StoreDirectory
+from penstock.server.jetstream.filling import FOLDER, Filling
+from penstock.server.jetstream.keeper import Keeper
+from penstock.server.jetstream.recovery import remember_ids
+from penstock.server.turns import Turns
+from penstock.storage.archive import ArchiveError
+from penstock.streams.draft import first_error
+from penstock.streams.stream import Stream
+from penstock.streams.validation import ADMISSION_CHECKS, CHECKS, drafted, name_is_no_path
+
+IDLE_SECONDS_MAX = 5.0  # the reference's: after that the sender has stalled
+WAITING_BYTES_MAX = 64 * MIB  # chunks that came and were not taken in yet
+RESTORES_MAX = 64  # at the same time
+
+REFUSED = {"deliver_subject": ""}  # what a refusal says beside its error
+CREATE_TYPE = "io.nats.jetstream.api.v1.stream_create_response"
+
+
+class RestoreRequest(Request, frozen=True, kw_only=True):
+    """STREAM.RESTORE; the state is what `nats stream backup` wrote beside, and not needed."""
+
+    config: dict[str, object] = msgspec.field(default_factory=dict)
+    state: dict[str, object] = msgspec.field(default_factory=dict)
+
+
+class Restores:
+    """All restores under way."""
+
+    def __init__(
+        self,
+        context: Context,
+        hub: Hub,
+        targets: Targets,
+        turns: Turns,
+        account: Account,
+        keeper: Keeper,
+        directory: StoreDirectory,
+        commit: Commit | None,
+    ) -> None:
+        self.context = context
+        self.hub = hub
+        self.targets = targets
+        self.turns = turns
+        self.account = account
+        self.keeper = keeper
+        self.directory = directory
+        self.commit = commit
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.asked_by = -1  # the connection whose request is being answered
+        shutil.rmtree(directory.root / FOLDER, ignore_errors=True)  # what a crash left
+
+    def begin(self, name: str, payload: bytes) -> dict[str, Any]:
+        """The reply's fields: where the chunks go."""
+        if is_empty(payload):
+            raise Fault.BAD_REQUEST.error()
+        asked = parse_request(payload, RestoreRequest)
+        request = parse_stream_request(msgspec.json.encode(asked.config), self.keeper.strict)
+        if not request.config.name:
+            config = msgspec.structs.replace(request.config, name=name)
+            request = msgspec.structs.replace(request, config=config)
+        self.check(name, request)
+        if len(self._tasks) >= RESTORES_MAX:
+            raise Fault.NO_RESOURCES.error()
+        restore = Restore(self, name, request, self.asked_by)
+        task = self.context.loop.create_task(restore.run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return {"deliver_subject": restore.subject}
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        shutil.rmtree(self.directory.root / FOLDER, ignore_errors=True)
+
+    def check(self, name: str, request: StreamRequest) -> StreamConfig:
+        """The configuration, if there may be such a stream; also when it is about to become one."""
+        if request.config.name != name:
+            raise Fault.STREAM_NAME_MISMATCH.error()
+        around = self.keeper.surroundings()
+        streams = {other: config for other, config in around.streams.items() if other != name}
+        draft = drafted(request, msgspec.structs.replace(around, streams=streams))
+        if (error := first_error((name_is_no_path, *CHECKS), draft)) is not None:
+            raise error
+        if self.keeper.registry.find(name) is not None:
+            raise Fault.RESTORE_NAME_EXISTS.error()
+        error = first_error(ADMISSION_CHECKS, draft) or unbuilt_feature(draft.config)
+        if error is not None:
+            raise error
+        return draft.config
+
+    def bytes_max(self, storage: Storage) -> int:
+        """How much a restored stream may hold."""
+        server = self.keeper.surroundings().server
+        if storage is Storage.MEMORY:
+            return server.memory_bytes_max - server.memory_bytes_reserved
+        return server.storage_bytes_max - server.storage_bytes_reserved
+
+
+class Restore:
+    """One restore: the target of its chunks, and the task that takes them in."""
+
+    def __init__(
+        self, restores: Restores, name: str, request: StreamRequest, asked_by: int
+    ) -> None:
+        self._restores = restores
+        self._name = name
+        self._request = request
+        self._token = secrets.token_hex(11)
+        self.subject = f"$JS.SNAPSHOT.RESTORE.{name}.{self._token}"
+        self._chunks: deque[tuple[bytes, bytes]] = deque()  # reply and content
+        self._waiting_bytes = 0
+        self._arrived = asyncio.Event()
+        self._reader = S2Reader()
+        self._filling: Filling | None = None
+        self._error: ApiError | None = None
+        self._target = restores.targets.add(self)
+        restores.targets.listen(self._target, restores.account, self.subject.encode())
+        advisories = restores.keeper.advisories
+        self._received_bytes = 0
+        self._start_ns = restores.keeper.now_ns()
+        self._told: dict[str, Any] = {"stream": name, "client": advisories._client(asked_by)}
+        advisories._send(f"STREAM.RESTORE_CREATE.{name}", "restore_create", self._told)
+
+    def take(self, start: int, end: int) -> None:
+        hub = self._restores.hub
+        for position in range(start, end):
+            index = hub.picked(position)
+            columns = None if index is None else hub.frame(index)
+            if columns is None:
+                continue
+            frame = Frame(*columns)
+            chunk = frame.payload[frame.header_bytes :]
+            self._waiting_bytes += len(chunk)
+            self._chunks.append((frame.reply, chunk))
+        self._arrived.set()
+
+    async def run(self) -> None:
+        restores = self._restores
+        logger = restores.context.logger
+        logger.info("Starting restore of stream %s", self._name)
+        try:
+            config = restores.check(self._name, self._request)
+            self._filling = Filling(
+                restores.directory.root,
+                self._token,
+                config,
+                restores.context.options.max_payload,
+                restores.bytes_max(config.storage),
+            )
+            await self._take_chunks()
+        except TimeoutError:
+            logger.warning("Restore of stream %s is stalled and was given up", self._name)
+        except RestoreEndedError as error:
+            logger.warning("Restore of stream %s was given up: %s", self._name, error)
+        except Exception:  # a bug of ours; whoever waits will stop waiting
+            logger.exception("Restore of stream %s failed", self._name)
+        finally:
+            restores.targets.ignore(self._target, restores.account, self.subject.encode())
+            restores.targets.remove(self._target)
+            self._let_go()
+
+    async def _take_chunks(self) -> None:
+        while True:
+            reply, chunk = await self._next_chunk()
+            if not chunk:
+                await self._finish(reply)
+                return
+            if self._error is None:
+                async with self._failing():
+                    await self._unpack(chunk)
+            self._publish(reply, b"")
+
+    async def _next_chunk(self) -> tuple[bytes, bytes]:
+        while not self._chunks:
+            self._arrived.clear()
+            async with asyncio.timeout(IDLE_SECONDS_MAX):
+                await self._arrived.wait()
+        if self._waiting_bytes > WAITING_BYTES_MAX:
+            raise RestoreEndedError("its sender does not wait for acknowledgements")
+        reply, chunk = self._chunks.popleft()
+        self._waiting_bytes -= len(chunk)
+        self._received_bytes += len(chunk)
+        if not reply:
+            raise RestoreEndedError("a chunk came without a reply subject")
+        return reply, chunk
+
+    async def _unpack(self, chunk: bytes) -> None:
+        assert self._filling is not None
+        self._reader.feed(chunk)
+        while (block := self._reader.next_block()) is not None:
+            for _ in self._filling.unpack(block):
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+    @contextlib.asynccontextmanager
+    async def _failing(self) -> Any:
+        """What goes wrong inside is kept for the end, and what was stored is let go at once."""
+        try:
+            yield
+        except ApiError as error:
+            self._error = error
+        except (ArchiveError, ValueError) as error:
+            self._error = Fault.RESTORE_FAILED.error(reason=error)
+        except OSError as error:  # its text names a path, which is none of the client's business
+            self._restores.context.logger.error("Restore of stream %s: %s", self._name, error)
+            self._error = Fault.RESTORE_FAILED.error(reason="the store cannot be written")
+        if self._error is not None:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._filling is not None:
+            self._filling.remove()
+            self._filling = None
+
+    async def _finish(self, reply: bytes) -> None:
+        stream = None
+        if self._error is None:
+            async with self._failing():
+                stream = await self._adopted()
+        fields: dict[str, Any] = {"type": CREATE_TYPE}
+        restores, logger = self._restores, self._restores.context.logger
+        if stream is None:
+            assert self._error is not None
+            fields["error"] = self._error.shown()
+            logger.warning("Restore of stream %s failed: %s", self._name, self._error)
+        else:
+            fields |= show_stream(stream, restores.keeper.now_ns())
+            logger.info("Completed restore of stream %s", self._name)
+            restores.keeper.advisories.stream_created(self._name)
+        self._tell_complete()
+        commit = restores.commit
+        with contextlib.nullcontext() if commit is None else commit.gated():
+            self._publish(reply, msgspec.json.encode(fields))
+
+    def _tell_complete(self) -> None:
+        keeper = self._restores.keeper
+        told = self._told | {
+            "start": rfc3339(self._start_ns),
+            "end": rfc3339(keeper.now_ns()),
+            "bytes": self._received_bytes,
+        }
+        keeper.advisories._send(f"STREAM.RESTORE_COMPLETE.{self._name}", "restore_complete", told)
+
+    async def _adopted(self) -> Stream:
+        filling = self._filling
+        assert filling is not None
+        if not self._reader.is_whole():
+            raise ArchiveError("unexpected end of the archive")
+        await filling.settle()
+        # From here on in one step: nobody sees a part of it.
+        restores = self._restores
+        keeper = restores.keeper
+        if restores.commit is not None and restores.commit.failure:
+            raise Fault.UNAVAILABLE.error()
+        config = restores.check(self._name, self._request)
+        created_ns = max(0, filling.created_ns) or keeper.now_ns()
+        description = Description(keeper._next_number, config, created_ns)
+        if config.storage is Storage.FILE:
+            mark = 0 if restores.commit is None else restores.commit.log.last()
+            filling.blocks.checkpoint(mark, True)
+            _move_in(filling.folder / "stream", restores.directory, description)
+        try:
+            stream = keeper.open(description, replayed=False)
+        except OSError:
+            shutil.rmtree(restores.directory.folder(description), ignore_errors=True)
+            raise
+        if config.storage is Storage.MEMORY:
+            keeper.kept[self._name].store.blocks = filling.blocks
+            stream.catch_up()
+        now_ns = keeper.now_ns()
+        stream.enforce_limits()
+        stream.expire(now_ns)
+        remember_ids(stream, now_ns)
+        return stream
+
+    def _publish(self, subject: bytes, payload: bytes) -> None:
+        restores = self._restores
+        restores.hub.publish(restores.account.number, subject, b"", b"", payload)
+        restores.turns.flush()
+
+
+class RestoreEndedError(Exception):
+    """The sender does not keep to the protocol."""
+
+
+def _move_in(folder: Path, directory: StoreDirectory, description: Description) -> None:
+    """The folder becomes a stream's, with everything in it."""
+    for name in _TWINS:
+        with (folder / name).open("wb") as file:
+            file.write(description.sealed())
+            file.flush()
+            os.fsync(file.fileno())
+    _sync_folder(folder)
+    destination = directory.folder(description)
+    folder.rename(destination)
+    _sync_folder(destination.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,93 @@
+"""What a store needs from time to time: expiry, writes that no log has, syncs.
+
+A stream whose files cannot be written stops, and goes on when they can be again; its messages have
+waited in memory meanwhile.
+"""
+
+from penstock.model.stream_config import Storage
+from penstock.server.context import Context
+from penstock.server.jetstream.keeper import Keeper, Kept
+from penstock.server.jetstream.losses import update_losses
+from penstock.server.turns import Turns
+
+_EXPIRY_CHECK_NS = 200_000_000
+_WRITE_BEHIND_NS = 100_000_000  # how long an async stream's messages are in memory only
+_ASYNC_SYNC_NS = 120_000_000_000  # as the reference's default for all streams
+
+
+class Upkeep:
+    """The timers of the streams."""
+
+    def __init__(
+        self, context: Context, turns: Turns, keeper: Keeper, sync_interval_ns: int | None
+    ) -> None:
+        self._context = context
+        self._turns = turns
+        self._keeper = keeper
+        self._sync_interval_ns = sync_interval_ns or _ASYNC_SYNC_NS
+
+    def start(self) -> None:
+        self._sync_later()
+        self._expire_later()
+        self._write_later()
+
+    def _write_later(self) -> None:
+        self._context.after("write-behind", _WRITE_BEHIND_NS, self._write_behind)
+
+    def _write_behind(self) -> None:
+        """Writes what no log has, and lets a stream go on whose files can be written again."""
+        for kept in self._unlogged():
+            ingest = kept.ingest
+            if ingest is None or not (ingest.failure or kept.store.blocks.unwritten_bytes()):
+                continue
+            try:
+                ingest.write_out()
+            except OSError as error:
+                self._stop_stream(kept, error)
+                continue
+            if ingest.failure:
+                kept.stream.catch_up()
+                ingest.failure = ""
+                self._context.logger.info("Stream %s goes on", kept.stream.config.name)
+        self._write_later()
+
+    def _sync_later(self) -> None:
+        self._context.after("sync", self._sync_interval_ns, self._sync)
+
+    def _sync(self) -> None:
+        for kept in self._unlogged():
+            try:
+                kept.store.blocks.sync()
+            except OSError as error:
+                self._stop_stream(kept, error)
+        self._sync_later()
+
+    def _unlogged(self) -> list[Kept]:
+        """Streams in files whose changes are in no log."""
+        return [
+            kept
+            for kept in self._keeper.kept.values()
+            if kept.store.journal is None and kept.stream.config.storage is Storage.FILE
+        ]
+
+    def _stop_stream(self, kept: Kept, error: OSError) -> None:
+        if kept.ingest is not None and not kept.ingest.failure:
+            kept.ingest.failure = str(error)
+            name = kept.stream.config.name
+            self._context.logger.error("Stream %s stopped: %s", name, error)
+
+    def _expire_later(self) -> None:
+        self._context.after("expiry", _EXPIRY_CHECK_NS, self._expire)
+
+    def _expire(self) -> None:
+        now_ns = self._keeper.now_ns()
+        for kept in self._keeper.kept.values():
+            if kept.ingest is not None and kept.ingest.failure:
+                continue
+            update_losses(kept, self._context.logger.error)
+            try:
+                kept.stream.expire(now_ns)
+            except OSError as error:
+                self._stop_stream(kept, error)
+        self._turns.flush()
+        self._expire_later()

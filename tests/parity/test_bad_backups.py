@@ -1,0 +1,294 @@
+"""Requests and archives that are not what they should be: refused, and nothing is left behind."""
+
+import io
+import json
+import os
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.kernel.storage import encode_entry
+from penstock.storage.archive import END, MAGIC, Entry
+from tests.parity.backup_peer import (
+    OLD_BACKUP,
+    Site,
+    begin_restore,
+    delete,
+    packed,
+    restore,
+    unpacked,
+)
+from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, REFERENCE, Server
+from tests.parity.streams_peer import Api, Peer
+
+
+@pytest.fixture(scope="module")
+def servers_with_stores() -> Iterator[Site]:
+    site = Site()
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def site(servers_with_stores: Site) -> Iterator[Site]:
+    yield servers_with_stores
+    servers_with_stores.close_peers()
+
+
+REFUSED_SNAPSHOTS = [
+    ("S", b""),
+    ("S", b"  "),
+    ("NOBODY", b"{}"),
+    ("NOBODY", b"{"),
+    ("S", b"{"),
+    ("S", b"[]"),
+    ("S", b"{}"),
+    ("S", b'{"deliver_subject":"a.*"}'),
+    ("S", b'{"deliver_subject":"a..b"}'),
+    ("S", b'{"deliver_subject":"a b"}'),
+    ("S", b'{"deliver_subject":1}'),
+    ("S", b'{"deliver_subject":"a","chunk_size":"1"}'),
+    ("S", b'{"deliver_subject":"a","unknown":1}'),
+]
+REFUSED_RESTORES = [
+    ("N", b""),
+    ("N", b"{"),
+    ("N", b"[]"),
+    ("N", b'{"config":1}'),
+    ("N", b'{"config":{"name":"M"}}'),
+    ("N", b'{"config":{"name":"N","unknown":1}}'),
+    ("N", b'{"config":{"name":"N"},"unknown":1}'),
+    ("N", b'{"config":{"name":"N"},"state":1}'),
+    ("N", b'{"config":{"name":"N","max_age":1}}'),
+    ("N", b'{"config":{"name":"N","subjects":["a..b"]}}'),
+    ("N", b'{"config":{"name":"N","num_replicas":-1}}'),
+    ("a/b", b'{"config":{"name":"a/b"}}'),
+    ("S", b'{"config":{"name":"S","subjects":["s"]}}'),
+    ("S", b'{"config":{"name":"S","subjects":["other"]}}'),
+]
+
+
+@pytest.fixture
+def refusing(site: Site) -> Iterator[Site]:
+    for server in site.servers.values():
+        site.peer(server).ask("STREAM.CREATE.S", {"name": "S", "subjects": ["s"]})
+    yield site
+    for server in site.servers.values():
+        delete(server, "S")
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "payload"),
+    [("SNAPSHOT", *case) for case in REFUSED_SNAPSHOTS]
+    + [("RESTORE", *case) for case in REFUSED_RESTORES],
+    ids=str,
+)
+def test_refusals_are_the_reference_s(refusing: Site, verb: str, name: str, payload: bytes) -> None:
+    step = Api(f"STREAM.{verb}.{name}", payload)
+    answers = [refusing.peer(refusing.servers[kind]).play(step) for kind in (REFERENCE, PENSTOCK)]
+    assert "error" in answers[0]
+    assert answers[1] == answers[0]
+    assert refusing.left_behind() == []
+
+
+# Archives that are not what they should be: (code of the reference or None for success, content)
+
+
+def entries(*made: Entry, state: object = None) -> bytes:
+    shown = json.dumps(state if state is not None else {"first_seq": 1, "last_seq": 3}).encode()
+    first = Entry(b"state.json", 1, 0, b"", shown)
+    return MAGIC + b"".join(encode_entry(*entry) for entry in (first, *made))
+
+
+def message(sequence: int, **changes: Any) -> Entry:
+    return Entry(b"bad.x", 10**18, sequence, b"", b"payload")._replace(**changes)
+
+
+def old_archive(**changes: bytes | None) -> bytes:
+    """The tar of the old backup with other files, or without some."""
+    data = unpacked((OLD_BACKUP / "stream.tar.s2").read_bytes())
+    target = io.BytesIO()
+    with (
+        tarfile.open(fileobj=io.BytesIO(data)) as old,
+        tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT) as new,
+    ):
+        for info in old.getmembers():
+            file = old.extractfile(info)
+            assert file is not None
+            content = changes.get(info.name, file.read())
+            if content is not None:
+                info.size = len(content)
+                new.addfile(info, io.BytesIO(content))
+        for name, added in changes.items():
+            if added is not None and name not in old.getnames():
+                new.addfile(*_member(name, added))
+    return target.getvalue()
+
+
+def _member(name: str, content: bytes) -> tuple[tarfile.TarInfo, io.BytesIO]:
+    info = tarfile.TarInfo(name)
+    if content.startswith(b"->"):
+        info.type, info.linkname = tarfile.SYMTYPE, content[2:].decode()
+    else:
+        info.size = len(content)
+    return info, io.BytesIO(content)
+
+
+def old_block() -> bytearray:
+    data = unpacked((OLD_BACKUP / "stream.tar.s2").read_bytes())
+    with tarfile.open(fileobj=io.BytesIO(data)) as old:
+        file = old.extractfile("msgs/1.blk")
+        assert file is not None
+        return bytearray(file.read())
+
+
+def flipped_block() -> bytes:
+    block = old_block()
+    at = block.index(b"hello 5")
+    block[at] ^= 1
+    return bytes(block)
+
+
+GOOD = entries(message(1), message(3), END)
+BAD_ENTRIES: dict[str, bytes] = {
+    "no state": MAGIC + encode_entry(*message(1)) + encode_entry(*END),
+    "state is no JSON": MAGIC + encode_entry(*Entry(b"state.json", 1, 0, b"", b"{")) + bytes(5),
+    "state of wrong type": entries(END, state={"first_seq": "x"}),
+    "no end": entries(message(1)),
+    "cut in a message": GOOD[:-12],
+    "out of order": entries(message(2), message(1), END),
+    "twice": entries(message(2), message(2), END),
+    "consumer missing": entries(message(1), END, state={"first_seq": 1, "consumer_count": 1}),
+    "sequence 0": entries(message(0), END),
+    "length overflows": entries() + bytes(3) + b"\xff" * 9 + b"\x01" + bytes(1),
+    "varint without end": entries() + b"\xff" * 20,
+    "message above max_payload": entries(message(1, payload=bytes(1_100_000)), END),
+    "only magic": MAGIC,
+    "half of the magic": MAGIC[:4],
+}
+# Accepted by the reference, and not by us.
+OURS_ENTRIES: dict[str, bytes] = {
+    "subject with a blank": entries(message(1, name=b"bad x"), END),
+    "subject with a line break": entries(message(1, name=b"bad\r\nPUB x 0"), END),
+    "subject with a wildcard": entries(message(1, name=b"bad.*"), END),
+    "no subject": entries(message(1, name=b""), END),
+    "headers that are none": entries(message(1, headers=b"x"), END),
+    "sequence above 2^62": entries(message(2**62), END),
+    "more behind the end": GOOD + encode_entry(*message(5)),
+}
+BAD_TARS: dict[str, bytes] = {
+    "path upwards": old_archive(**{"../../x": b"x"}),
+    "symlink": old_archive(**{"msgs/9.blk": b"->/etc/passwd"}),
+    "no meta": old_archive(**{"meta.inf": None}),
+    "meta of another": old_archive(**{"meta.inf": b'{"name":"OTHER"}'}),
+    "meta is no JSON": old_archive(**{"meta.inf": b"{"}),
+    "no tar": b"this is no tar at all " * 100,
+}
+OURS_TARS: dict[str, bytes] = {
+    "a flipped bit": old_archive(**{"msgs/1.blk": flipped_block()}),
+    "random bytes": old_archive(**{"msgs/1.blk": os.urandom(500)}),
+    "random bytes after": old_archive(**{"msgs/2.blk": os.urandom(500)}),
+    "a block cut": old_archive(**{"msgs/1.blk": bytes(old_block()[:-10])}),
+    "a block under another number": old_archive(
+        **{"msgs/1.blk": None, "msgs/7.blk": bytes(old_block())}
+    ),
+    "cut": old_archive()[:3000],
+    "another file": old_archive(**{"description.json": b"x"}),
+}
+
+
+def bad_config(content: bytes) -> dict[str, Any]:
+    if content.startswith(MAGIC[:4]):
+        return {"name": "BAD", "subjects": ["bad.>"]}
+    config: dict[str, Any] = json.loads((OLD_BACKUP / "backup.json").read_text())["config"]
+    return config
+
+
+@pytest.mark.parametrize(
+    "content", [*BAD_ENTRIES.values(), *BAD_TARS.values()], ids=[*BAD_ENTRIES, *BAD_TARS]
+)
+def test_bad_archives_are_refused_by_both(site: Site, content: bytes) -> None:
+    config = bad_config(content)
+    for kind in IMPLEMENTATIONS:
+        refused = restore(site.servers[kind], config, packed(content))
+        assert (refused["error"]["code"], refused["error"]["err_code"]) == (500, 10062), kind
+        if kind is PENSTOCK:
+            assert_nothing_left(site, config, refused)
+        delete(site.servers[kind], config["name"])  # the reference keeps what it has
+
+
+@pytest.mark.parametrize(
+    "content", [*OURS_ENTRIES.values(), *OURS_TARS.values()], ids=[*OURS_ENTRIES, *OURS_TARS]
+)
+def test_bad_archives_are_refused_by_us(site: Site, content: bytes) -> None:
+    config = bad_config(content)
+    refused = restore(site.servers[PENSTOCK], config, packed(content))
+    assert (refused["error"]["code"], refused["error"]["err_code"]) == (500, 10062)
+    assert_nothing_left(site, config, refused)
+
+
+def assert_nothing_left(site: Site, config: dict[str, Any], refused: dict[str, Any]) -> None:
+    server = site.servers[PENSTOCK]
+    assert "/" not in refused["error"]["description"].replace("msgs/", "")
+    info = site.peer(server).ask(f"STREAM.INFO.{config['name']}")
+    assert info["error"]["err_code"] == 10059
+    assert site.left_behind() == []
+    assert server.alive
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"not s2",
+        packed(GOOD)[:-3],
+        packed(GOOD)[:30] + b"?" + packed(GOOD)[31:],
+        b"\xff\x06\x00\x00",
+    ],
+    ids=["not s2", "cut", "damaged", "only a start"],
+)
+def test_what_is_not_s2_is_refused(site: Site, data: bytes) -> None:
+    config = bad_config(GOOD)
+    for kind in IMPLEMENTATIONS:
+        refused = restore(site.servers[kind], config, data)
+        assert (refused["error"]["code"], refused["error"]["err_code"]) == (500, 10062), kind
+        if kind is PENSTOCK:
+            assert_nothing_left(site, config, refused)
+        delete(site.servers[kind], config["name"])
+
+
+def test_a_message_above_the_stream_s_limit_is_refused(site: Site) -> None:
+    config = bad_config(GOOD) | {"max_msg_size": 3}
+    for kind in IMPLEMENTATIONS:
+        refused = restore(site.servers[kind], config, packed(GOOD))
+        assert refused["error"]["err_code"] == 10062
+        delete(site.servers[kind], config["name"])
+    assert site.left_behind() == []
+
+
+def test_a_stream_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    config = (
+        f'jetstream {{ store_dir: "{tmp_path}", max_file_store: 50KB, max_memory_store: 50KB }}'
+    )
+    content = entries(*(message(number, payload=bytes(1000)) for number in range(1, 101)), END)
+    with Server(PENSTOCK, config=config) as server:
+        for storage, code in (("file", 10047), ("memory", 10028)):
+            wanted = bad_config(content) | {"storage": storage}
+            assert restore(server, wanted, packed(content))["error"]["err_code"] == code
+            assert [*(tmp_path / "jetstream" / "restores").glob("*")] == []
+            assert [*(tmp_path / "jetstream" / "streams").glob("*")] == []
+
+
+def test_a_server_that_stops_leaves_no_restore_behind(tmp_path: Path) -> None:
+    with Server(PENSTOCK, ("-js", "-sd", str(tmp_path))) as server:
+        peer = Peer(server)
+        subject = begin_restore(peer, bad_config(GOOD))
+        peer.request(subject, packed(GOOD)[:50])
+        assert [*(tmp_path / "jetstream" / "restores").glob("*")] != []
+        server.signal("SIGTERM")
+        server.wait_exit()
+        peer.close()
+        assert "Traceback" not in server.log
+        assert [*(tmp_path / "jetstream" / "restores").glob("*")] == []
