@@ -1,0 +1,1 @@
+"""Real processes, real kills, real disks: what was acknowledged is there afterwards."""

@@ -1,0 +1,165 @@
+"""Load in threads: pipelined publishers, and somebody who deletes, purges and edits in between."""
+
+import json
+import random
+import threading
+import time
+
+from tests.crash.history import History
+from tests.crash.wire import Wire, published
+
+
+class Publisher(threading.Thread):
+    """Keeps `window` publishes in flight, many in one write, until stopped or disconnected."""
+
+    def __init__(self, port: int, history: History, window: int = 500, burst: int = 100) -> None:
+        super().__init__(daemon=True)
+        self._wire = Wire(port)
+        self._history = history
+        self._window = window
+        self._burst = burst
+        self._waiting: set[int] = set()
+        self._stopping = threading.Event()
+        self.failure: AssertionError | None = None
+
+    def run(self) -> None:
+        history = self._history
+        inbox = f"acks.{history.name}."
+        try:
+            self._wire.send(f"SUB {inbox}* 2\r\n".encode())
+            while not (self._stopping.is_set() and not self._waiting):
+                if not self._stopping.is_set() and len(self._waiting) <= self._window:
+                    self._publish(inbox)
+                self._take_acks(0.5 if self._waiting else 0.01)
+        except OSError:
+            return  # killed
+        except AssertionError as error:
+            self.failure = error
+
+    def stop(self) -> None:
+        """Waits for what is in flight."""
+        self._stopping.set()
+        self.finish()
+
+    def abandon(self) -> None:
+        """Does not: some of it will never be answered."""
+        self._stopping.set()
+        self._waiting.clear()
+        self.finish()
+
+    def finish(self) -> None:
+        self.join(20)
+        self._wire.close()
+        if self.failure:
+            raise self.failure
+
+    def _publish(self, inbox: str) -> None:
+        history = self._history
+        frames = []
+        for number in range(history.sent + 1, history.sent + 1 + self._burst):
+            headers = b"Nats-Msg-Id: %d\r\n" % number if history.ids else b""
+            subject = f"{history.name}.{number % 7}"
+            frames.append(published(subject, f"{inbox}{number}", history.payload(number), headers))
+            self._waiting.add(number)
+        history.sent += self._burst
+        self._wire.send(b"".join(frames))
+
+    def _take_acks(self, seconds_max: float) -> None:
+        for message in self._wire.read(seconds_max):
+            number = int(message.subject.rsplit(".", 1)[1])
+            self._waiting.discard(number)
+            self._history.answered(number, json.loads(message.payload))
+
+
+class Meddler(threading.Thread):
+    """Deletes, purges and edits one stream, and makes and removes others, one request at a time."""
+
+    def __init__(self, port: int, history: History, seed: int, passing: dict[str, int]) -> None:
+        super().__init__(daemon=True)
+        self._wire = Wire(port)
+        self._history = history
+        self._random = random.Random(seed)
+        self._passing = passing  # other streams: messages promised, -1 for gone, -2 for unknown
+        self._stopping = False
+
+    def run(self) -> None:
+        steps = (self._remove, self._remove, self._purge, self._describe, self._come_and_go)
+        try:
+            while not self._stopping:
+                self._random.choice(steps)()
+                time.sleep(0.002)
+        except OSError:
+            return  # killed
+
+    def finish(self) -> None:
+        self._stopping = True
+        self.join(20)
+        self._wire.close()
+
+    def _remove(self) -> None:
+        history = self._history
+        sequences = list(history.acked.values())[-1000:]
+        if not sequences:
+            return
+        sequence = self._random.choice(sequences)
+        history.perhaps_deleted.add(sequence)
+        body = json.dumps({"seq": sequence, "no_erase": self._random.random() < 0.5}).encode()
+        if self._wire.request(f"$JS.API.STREAM.MSG.DELETE.{history.name}", body).get("success"):
+            history.deleted.add(sequence)
+
+    def _purge(self) -> None:
+        history = self._history
+        if not history.acked or self._random.random() < 0.7:
+            return
+        below = max(history.acked.values()) - 2000
+        if below <= 1:
+            return
+        history.perhaps_purged_below = max(history.perhaps_purged_below, below)
+        body = json.dumps({"seq": below}).encode()
+        if self._wire.request(f"$JS.API.STREAM.PURGE.{history.name}", body).get("success"):
+            history.purged_below = max(history.purged_below, below)
+
+    def _describe(self) -> None:
+        history = self._history
+        text = f"version {self._random.random()}"
+        history.perhaps_description = text
+        body = stream_config(history.name, description=text)
+        answer = self._wire.request(f"$JS.API.STREAM.UPDATE.{history.name}", body)
+        assert "error" not in answer, answer
+        history.description = text
+
+    def _come_and_go(self) -> None:
+        """A stream of few names is made, filled, removed, and made again under the same name."""
+        name = f"PASSING{self._random.randrange(3)}"
+        known = self._passing.get(name, -1)
+        self._passing[name] = -2
+        if known < 0:
+            answer = self._wire.request(f"$JS.API.STREAM.CREATE.{name}", stream_config(name))
+            assert "error" not in answer, answer
+            count = self._random.randrange(4)
+            for number in range(count):
+                self._wire.request(f"{name}.x", b"%d" % number)
+            self._passing[name] = count
+        else:
+            answer = self._wire.request(f"$JS.API.STREAM.DELETE.{name}")
+            assert answer.get("success"), answer
+            self._passing[name] = -1
+
+
+def stream_config(name: str, **fields: object) -> bytes:
+    basic = {"name": name, "subjects": [f"{name}.>"], "allow_direct": True}
+    return json.dumps(basic | fields).encode()
+
+
+def create(wire: Wire, name: str, **fields: object) -> None:
+    answer = wire.request(f"$JS.API.STREAM.CREATE.{name}", stream_config(name, **fields))
+    assert "error" not in answer, answer
+
+
+def settle_passing(wire: Wire, passing: dict[str, int]) -> None:
+    """Checks the streams that come and go, and takes over what became of the unknown ones."""
+    for name, promised in passing.items():
+        answer = wire.request(f"$JS.API.STREAM.INFO.{name}")
+        found = -1 if "error" in answer else answer["state"]["messages"]
+        assert promised in {found, -2}, f"{name}: {found} instead of {promised} messages"
+        passing[name] = found

@@ -1,0 +1,136 @@
+"""A disk that is full or broken: no promise that is not kept, and service when it is over."""
+
+import contextlib
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.crash.history import History
+from tests.crash.length import IS_LONG
+from tests.crash.load import Publisher, create
+from tests.crash.node import Node
+from tests.crash.volume import Volume, require_root
+from tests.crash.wire import Wire, published
+
+MODES = {"default": "", "lazy": 'sync_interval: "2m"'}
+FAULTS = ["fdatasync:error=EIO", "pwrite64:error=EIO", "pwrite64:error=ENOSPC"]
+STRACE = ("strace", "-f", "-qq", "-o", "/dev/null", "--seccomp-bpf")
+WAIT_SECONDS_MAX = 15.0
+
+
+def wait_health(node: Node, status: int) -> str:
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while True:
+        found, body = node.health()
+        if found == status:
+            return str(body.get("error", ""))
+        assert time.monotonic() < deadline, f"{found} {body}\n{told(node)}"
+        time.sleep(0.05)
+
+
+def told(node: Node) -> str:
+    """The log without what these tests themselves cause."""
+    lines = node.log.splitlines()
+    return "\n".join(line for line in lines if "Healthcheck failed" not in line)
+
+
+def start_load(node: Node, history: History) -> Publisher:
+    with contextlib.closing(Wire(node.port)) as wire:
+        create(wire, history.name)
+        create(wire, "MEMORY", storage="memory")
+    publisher = Publisher(node.port, history)
+    publisher.start()
+    return publisher
+
+
+def check_outage(node: Node) -> None:
+    """The failed stream says so at once; another one does not notice."""
+    with contextlib.closing(Wire(node.port)) as wire:
+        assert wire.request("MEMORY.x", b"goes on")["seq"] > 0
+        assert wire.request("$JS.API.STREAM.INFO.MEMORY")["state"]["messages"] > 0
+        answer = wire.request("FILE.x", b"FILE:0:")
+        assert answer.get("error", {}).get("err_code") == 10077, answer
+
+
+def check_return(node: Node, history: History) -> None:
+    """Nothing promised is missing, and there are promises again."""
+    with contextlib.closing(Wire(node.port)) as wire:
+        history.check(wire)
+        history.sent += 1
+        history.answered(history.sent, wire.request("FILE.x", history.payload(history.sent)))
+        history.check(wire)
+
+
+@pytest.mark.parametrize("mode", MODES if IS_LONG else ["default"])
+def test_a_full_disk(tmp_path: Path, mode: str) -> None:
+    require_root()
+    history = History("FILE", pad=2000)
+    with Volume(tmp_path, mebibytes=96) as volume:
+        ballast = volume.path / "ballast"
+        ballast.write_bytes(bytes(60 << 20))
+        with Node(volume.path, MODES[mode]) as node:
+            publisher = start_load(node, history)
+            error = wait_health(node, 503)
+            assert "No space left" in error
+            assert str(volume.path) in error
+            assert error in node.log
+            check_outage(node)
+            publisher.abandon()
+            assert history.acked
+            ballast.unlink()
+            wait_health(node, 200)
+            check_return(node, history)
+        with Node(volume.path, MODES[mode]) as node:
+            check_return(node, history)
+
+
+@pytest.mark.parametrize("fault", FAULTS if IS_LONG else FAULTS[:1])
+def test_a_disk_that_fails(tmp_path: Path, fault: str) -> None:
+    history = History("FILE")
+    wrapper = (
+        *STRACE,
+        "-e",
+        f"trace={fault.split(':', maxsplit=1)[0]}",
+        "-e",
+        f"inject={fault}:when=30..33",
+    )
+    with Node(tmp_path, wrapper=wrapper) as node:
+        publisher = start_load(node, history)
+        error = wait_health(node, 503)
+        assert ("No space left" if "ENOSPC" in fault else "Input/output error") in error
+        assert str(tmp_path / "jetstream") in error
+        assert error.removeprefix("the commit log stopped: ") in node.log
+        check_outage(node)
+        publisher.abandon()
+        wait_health(node, 200)
+        check_return(node, history)
+    with Node(tmp_path) as node:
+        check_return(node, history)
+
+
+@pytest.mark.skipif(not IS_LONG, reason="waits for a slow disk; part of make campaign")
+def test_a_disk_that_is_too_slow(tmp_path: Path) -> None:
+    """What is ahead of the disk is bounded: above, publishers are told, and nobody is forgotten."""
+    count, payload = 130, b"." * 900_000
+    slow = "inject=fdatasync:delay_enter=1500000:when=12+"
+    wrapper = (*STRACE, "-e", "trace=fdatasync", "-e", slow)
+    with Node(tmp_path, wrapper=wrapper) as node, contextlib.closing(Wire(node.port)) as wire:
+        create(wire, "FILE")
+        wire.send(b"SUB slow.* 7\r\n")
+        for number in range(count):
+            wire.send(published("FILE.x", f"slow.{number}", payload))
+        acked: list[int] = []
+        refused = 0
+        deadline = time.monotonic() + 30
+        while len(acked) + refused < count:
+            assert time.monotonic() < deadline, f"{len(acked)} and {refused} answered"
+            for message in wire.read(1):
+                answer = json.loads(message.payload)
+                refused += answer.get("error", {}).get("err_code") == 10167
+                acked += [answer["seq"]] if "error" not in answer else []
+        assert refused > 0
+        assert sorted(acked) == [*range(1, len(acked) + 1)]
+        info = wire.request("$JS.API.STREAM.INFO.FILE", seconds_max=20)
+        assert info["state"]["messages"] == len(acked)

@@ -1,0 +1,100 @@
+"""A client on a plain socket: many publishes in one write, and nothing hidden by a library."""
+
+import json
+import select
+import socket
+import time
+from typing import Any, NamedTuple
+
+from tests.parity.servers import HOST
+
+CONNECT = b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\n'
+
+
+class Message(NamedTuple):
+    subject: str
+    headers: bytes
+    payload: bytes
+
+
+class Wire:
+    """One connection."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection((HOST, port), timeout=10)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._buffer = b""
+        self._requests = 0
+        self._inbox = f"_INBOX.{self._socket.getsockname()[1]}."
+        self.send(CONNECT + f"SUB {self._inbox}* 1\r\n".encode())
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def read(self, seconds_max: float) -> list[Message]:
+        """What arrived, after waiting for something for a while."""
+        ready, _, _ = select.select([self._socket], [], [], seconds_max)
+        if not ready:
+            return []
+        data = self._socket.recv(1 << 20)
+        if not data:
+            raise ConnectionResetError("closed by the server")
+        self._buffer += data
+        return self._parsed()
+
+    def request(self, subject: str, payload: bytes = b"", seconds_max: float = 5.0) -> Any:
+        """One request, its reply as JSON."""
+        reply = self.ask(subject, payload)
+        return json.loads(self.wait(reply, seconds_max).payload)
+
+    def ask(self, subject: str, payload: bytes, headers: bytes = b"") -> str:
+        self._requests += 1
+        reply = f"{self._inbox}{self._requests}"
+        self.send(published(subject, reply, payload, headers))
+        return reply
+
+    def wait(self, subject: str, seconds_max: float = 5.0) -> Message:
+        deadline = time.monotonic() + seconds_max
+        while (left := deadline - time.monotonic()) > 0:
+            for message in self.read(left):
+                if message.subject == subject:
+                    return message
+        raise TimeoutError(f"nothing on {subject} after {seconds_max} s")
+
+    def _parsed(self) -> list[Message]:
+        found = []
+        data, at = self._buffer, 0
+        while (end := data.find(b"\r\n", at)) >= 0:
+            words = data[at:end].split(b" ")
+            verb = words[0]
+            if verb not in {b"MSG", b"HMSG"}:
+                if verb == b"PING":
+                    self.send(b"PONG\r\n")
+                at = end + 2
+                continue
+            size = int(words[-1])
+            header_size = int(words[-2]) if verb == b"HMSG" else 0
+            if len(data) < end + 2 + size + 2:
+                break
+            body = data[end + 2 : end + 2 + size]
+            found.append(Message(words[1].decode(), body[:header_size], body[header_size:]))
+            at = end + 2 + size + 2
+        self._buffer = data[at:]
+        return found
+
+
+def published(subject: str, reply: str, payload: bytes, headers: bytes = b"") -> bytes:
+    """A PUB or HPUB; `headers` are lines with their ends."""
+    if not headers:
+        return b"PUB %s %s %d\r\n%s\r\n" % (
+            subject.encode(),
+            reply.encode(),
+            len(payload),
+            payload,
+        )
+    block = b"NATS/1.0\r\n" + headers + b"\r\n"
+    sizes = b"%d %d" % (len(block), len(block) + len(payload))
+    return b"HPUB %s %s %s\r\n%s%s\r\n" % (subject.encode(), reply.encode(), sizes, block, payload)
