@@ -1,10 +1,11 @@
 """Backups move between the servers, with everything that is in them.
 
-With the `nats` CLI (NATS_CLI, or where it was built) the real client makes and restores them too.
+With the `nats` CLI (named by NATS_CLI, or on the path) the real client makes and restores them too.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from tests.parity.numbered import Pub
 from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, REFERENCE, Implementation, Server
 from tests.parity.streams_peer import Heard, Listen, Quiet
 
-CLI = Path(os.environ.get("NATS_CLI", "/tmp/natscli/nats"))  # noqa: S108 -- where a session built it
+CLI = Path(os.environ.get("NATS_CLI") or shutil.which("nats") or "nats")
 PAIRS = [(origin, place) for origin in IMPLEMENTATIONS for place in IMPLEMENTATIONS]
 
 
