@@ -5,6 +5,7 @@ shows at once.
 """
 
 import enum
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from penstock.kernel import _native
@@ -65,6 +66,23 @@ class Frame(NamedTuple):
     reply: bytes
     payload: bytes
     number: int
+
+    @property
+    def headers(self) -> bytes:
+        return self.payload[: self.header_bytes]
+
+    @property
+    def body(self) -> bytes:
+        return self.payload[self.header_bytes :]
+
+
+def picked_frames(hub: Hub, start: int, end: int) -> Iterator[Frame]:
+    """The frames of a run, without those of connections that are gone."""
+    for position in range(start, end):
+        index = hub.picked(position)
+        columns = None if index is None else hub.frame(index)
+        if columns is not None:
+            yield Frame(*columns)
 
 
 class Traffic(NamedTuple):

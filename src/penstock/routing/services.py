@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable
 from typing import NamedTuple
 
-from penstock.kernel.hub import Frame, Hub
+from penstock.kernel.hub import Frame, Hub, picked_frames
 from penstock.routing.accounts import Account
 from penstock.routing.targets import Targets
 
@@ -21,11 +21,11 @@ class Request(NamedTuple):
 
     @property
     def headers(self) -> bytes:
-        return self.frame.payload[: self.frame.header_bytes]
+        return self.frame.headers
 
     @property
     def payload(self) -> bytes:
-        return self.frame.payload[self.frame.header_bytes :]
+        return self.frame.body
 
 
 Handler = Callable[[Request], bytes | None]
@@ -46,11 +46,8 @@ class Service:
         self._gate = gate
 
     def take(self, start: int, end: int) -> None:
-        for position in range(start, end):
-            index = self._hub.picked(position)
-            columns = None if index is None else self._hub.frame(index)
-            if columns is not None:
-                self._answer(Frame(*columns))
+        for frame in picked_frames(self._hub, start, end):
+            self._answer(frame)
 
     def _answer(self, frame: Frame) -> None:
         try:

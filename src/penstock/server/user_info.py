@@ -2,10 +2,11 @@
 
 import msgspec
 
+from penstock.model.timestamps import rfc3339
 from penstock.routing.accounts import Accounts
 from penstock.routing.services import Request, Services
 from penstock.server.clients import Clients
-from penstock.server.clock import rfc3339, wall_ns
+from penstock.server.clock import wall_ns
 from penstock.server.context import Context
 
 SUBJECT = b"$SYS.REQ.USER.INFO"

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from penstock.kernel.hub import Frame, Hub
+from penstock.kernel.hub import Frame, Hub, picked_frames
 from penstock.server.jetstream.commit import Commit
 from penstock.streams.direct import answer
 from penstock.streams.stream import Stream
@@ -21,16 +21,12 @@ class DirectReads:
         self._bytes_max = bytes_max
 
     def take(self, start: int, end: int) -> None:
-        for position in range(start, end):
-            index = self._hub.picked(position)
-            columns = None if index is None else self._hub.frame(index)
-            if columns is not None and columns[4]:  # a request without a reply has no answer
-                self._answer(Frame(*columns))
+        for frame in picked_frames(self._hub, start, end):
+            if frame.reply:  # a request without one has no answer
+                self._answer(frame)
 
     def _answer(self, frame: Frame) -> None:
-        headers = frame.payload[: frame.header_bytes]
-        payload = frame.payload[frame.header_bytes :]
-        answers = answer(self._stream, frame.subject, headers, payload, self._bytes_max)
+        answers = answer(self._stream, frame.subject, frame.headers, frame.body, self._bytes_max)
         gate = contextlib.nullcontext() if self._commit is None else self._commit.gated()
         with gate:
             for reply_headers, reply_payload in answers:

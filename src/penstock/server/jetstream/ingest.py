@@ -10,7 +10,7 @@ acknowledgements leave. A stream that cannot go on says so to everyone who publi
 import contextlib
 from collections.abc import Callable
 
-from penstock.kernel.hub import Frame, Hub
+from penstock.kernel.hub import Frame, Hub, picked_frames
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.stream_config import PersistMode, Storage
 from penstock.server.jetstream.commit import Commit
@@ -83,11 +83,9 @@ class Ingest:
 
     def _refuse(self, start: int, end: int, error: ApiError) -> None:
         refusal = self._stream.acks.refused(error)
-        for position in range(start, end):
-            index = self._hub.picked(position)
-            columns = None if index is None else self._hub.frame(index)
-            if columns is not None and columns[4]:
-                self._hub.publish(self._account_number, columns[4], b"", b"", refusal)
+        for frame in picked_frames(self._hub, start, end):
+            if frame.reply:
+                self._hub.publish(self._account_number, frame.reply, b"", b"", refusal)
 
     def _lanes(self, start: int, end: int) -> list[tuple[int, int, int]]:
         if not self._stream.bulk:
@@ -124,16 +122,11 @@ class Ingest:
             self._hub.drop_held()  # nothing, unless the write failed
 
     def _one_by_one(self, start: int, end: int, now_ns: int) -> None:
-        for position in range(start, end):
-            index = self._hub.picked(position)
-            columns = None if index is None else self._hub.frame(index)
-            if columns is not None:
-                self._one(Frame(*columns), now_ns)
+        for frame in picked_frames(self._hub, start, end):
+            self._one(frame, now_ns)
 
     def _one(self, frame: Frame, now_ns: int) -> None:
-        headers = frame.payload[: frame.header_bytes]
-        payload = frame.payload[frame.header_bytes :]
-        outcome = self._stream.publish(frame.subject, headers, payload, now_ns)
+        outcome = self._stream.publish(frame.subject, frame.headers, frame.body, now_ns)
         with self._gated():
             if frame.reply and not self._stream.config.no_ack:
                 self._hub.publish(self._account_number, frame.reply, b"", b"", outcome.ack)

@@ -21,7 +21,7 @@ import msgspec
 from penstock.api.requests import Request, is_empty, parse_request
 from penstock.api.stream_info import show_stream
 from penstock.api.unbuilt import unbuilt_feature
-from penstock.kernel.hub import Frame, Hub
+from penstock.kernel.hub import Hub, picked_frames
 from penstock.kernel.storage import S2Reader
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.limits import MIB
@@ -157,16 +157,9 @@ class Restore:
         advisories._send(f"STREAM.RESTORE_CREATE.{name}", "restore_create", self._told)
 
     def take(self, start: int, end: int) -> None:
-        hub = self._restores.hub
-        for position in range(start, end):
-            index = hub.picked(position)
-            columns = None if index is None else hub.frame(index)
-            if columns is None:
-                continue
-            frame = Frame(*columns)
-            chunk = frame.payload[frame.header_bytes :]
-            self._waiting_bytes += len(chunk)
-            self._chunks.append((frame.reply, chunk))
+        for frame in picked_frames(self._restores.hub, start, end):
+            self._waiting_bytes += len(frame.body)
+            self._chunks.append((frame.reply, frame.body))
         self._arrived.set()
 
     async def run(self) -> None:

@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 import msgspec
 
+from penstock.model.timestamps import rfc3339
 from penstock.routing.accounts import GLOBAL_ACCOUNT_NAME
 from penstock.server.app import Server
 from penstock.server.clients import Closed
-from penstock.server.clock import rfc3339, wall_ns
+from penstock.server.clock import wall_ns
 from penstock.server.connection import Connection
 from penstock.server.monitor.connz_query import ORDERS, ORDERS_BY_AGE, ConnzQuery, Detail, State
 from penstock.server.monitor.connz_record import (

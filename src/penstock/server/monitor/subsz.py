@@ -11,8 +11,9 @@ from typing import NamedTuple
 import msgspec
 
 from penstock.kernel.hub import Interest, Traffic, is_valid_literal
+from penstock.model.timestamps import rfc3339
 from penstock.server.app import Server
-from penstock.server.clock import rfc3339, wall_ns
+from penstock.server.clock import wall_ns
 from penstock.server.connection import Connection
 from penstock.server.monitor.interests import SubjectFilter, interests_of, subscription_row
 from penstock.server.monitor.json_text import RowList, indented

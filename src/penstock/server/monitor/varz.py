@@ -14,8 +14,9 @@ import msgspec
 
 from penstock.kernel.hub import Traffic
 from penstock.model import version
+from penstock.model.timestamps import rfc3339
 from penstock.server.app import Server
-from penstock.server.clock import rfc3339, wall_ns
+from penstock.server.clock import wall_ns
 from penstock.server.monitor.durations import uptime_text
 from penstock.server.monitor.json_text import indented
 from penstock.server.monitor.pace import Pace
