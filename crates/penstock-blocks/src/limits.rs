@@ -22,9 +22,13 @@ impl Limits {
 impl Store {
     /// Removes the oldest of each subject that has too many, then the oldest of all, until the
     /// limits hold. Subjects are looked at if something came for them since the last time; all of
-    /// them the first time there is a limit.
+    /// them when the limit is new or another one.
     pub fn enforce(&mut self, limits: &Limits) -> Result<Gone> {
         let before = (self.messages, self.bytes);
+        if limits.messages_per_subject != self.subject_messages_max {
+            self.subject_messages_max = limits.messages_per_subject;
+            self.touched = None;
+        }
         if limits.messages_per_subject == 0 {
             self.touched = None;
         } else {

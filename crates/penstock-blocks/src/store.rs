@@ -91,6 +91,8 @@ pub struct Store {
     pub(crate) erasures: Vec<u64>,
     /// Subjects appended to since the last `enforce`, where there is a limit for each.
     pub(crate) touched: Option<Vec<u32>>,
+    /// The limit that `touched` counts from; under another one all subjects are looked at.
+    pub(crate) subject_messages_max: u64,
     pub(crate) lost: Vec<Range>,
     pub(crate) lost_bytes: u64,
     /// Numbers of files that could not be read; they are left alone.
@@ -130,6 +132,7 @@ impl Store {
             removals: Vec::new(),
             erasures: Vec::new(),
             touched: None,
+            subject_messages_max: 0,
             lost: Vec::new(),
             lost_bytes: 0,
             unreadable: Vec::new(),
