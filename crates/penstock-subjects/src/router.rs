@@ -33,6 +33,13 @@ impl Router {
         self.trie.remove(pattern, queue, listener)
     }
 
+    /// Who listens to `prefix` and one more token, if it is the same for every such token.
+    #[must_use]
+    pub fn find_below(&self, prefix: &[u8]) -> Option<Matches> {
+        let mut into = Matches::default();
+        self.trie.find_below(prefix, &mut into).then_some(into)
+    }
+
     pub fn find(&mut self, subject: &[u8]) -> Arc<Matches> {
         let trie = &self.trie;
         self.memo.get(subject, |into| trie.find(subject, into))

@@ -159,15 +159,42 @@ impl Trie {
 
     /// Everybody who listens to the literal `subject`. Nobody listens to one with an empty token.
     pub fn find(&self, subject: &[u8], into: &mut Matches) {
+        self.walk(subject, into, |node, into| {
+            node.collect(into);
+            true
+        });
+    }
+
+    /// Everybody who listens to `prefix` and one more token, whatever that token is. False if the
+    /// token matters, because somebody listens to one literally.
+    pub fn find_below(&self, prefix: &[u8], into: &mut Matches) -> bool {
+        self.walk(prefix, into, |node, into| {
+            for child in [node.tail, node.star].into_iter().flatten() {
+                self.nodes[child].collect(into);
+            }
+            node.literal.is_empty()
+        })
+    }
+
+    /// Walks every path of patterns that match `subject`, with `at_end` for the nodes at the end
+    /// of one; false as soon as that says so, or if the subject has an empty token.
+    fn walk(
+        &self,
+        subject: &[u8],
+        into: &mut Matches,
+        at_end: impl Fn(&Node, &mut Matches) -> bool,
+    ) -> bool {
         if tokens(subject).any(<[u8]>::is_empty) {
-            return;
+            return false;
         }
         // (node, offset of the next token); an offset past the end means no token is left.
         let mut open = vec![(ROOT, 0usize)];
         while let Some((at, offset)) = open.pop() {
             let node = &self.nodes[at];
             let Some(rest) = subject.get(offset..) else {
-                node.collect(into);
+                if !at_end(node, into) {
+                    return false;
+                }
                 continue;
             };
             if let Some(tail) = node.tail {
@@ -185,6 +212,7 @@ impl Trie {
                 open.push((*child, next));
             }
         }
+        true
     }
 
     fn grow(&mut self, parent: usize, token: &[u8]) -> usize {

@@ -55,6 +55,13 @@ impl Naive {
     }
 }
 
+/// What `find_below` says of a prefix.
+fn find_below(trie: &Trie, prefix: &str) -> Option<Matches> {
+    let mut matches = Matches::default();
+    trie.find_below(prefix.as_bytes(), &mut matches)
+        .then(|| sorted(matches))
+}
+
 /// The order of listeners is nobody's promise.
 fn sorted(mut matches: Matches) -> Matches {
     matches.plain.sort_unstable();
@@ -146,6 +153,12 @@ proptest! {
                 let answer = router.find(subject.as_bytes());
                 prop_assert_eq!(sorted(answer.as_ref().clone()), naive.find(subject), "{}", subject);
                 prop_assert_eq!(find(&trie, subject), naive.find(subject), "{}", subject);
+                if let Some(below) = find_below(&trie, subject) {
+                    for token in ["a", "b", "other"] {
+                        let longer = format!("{subject}.{token}");
+                        prop_assert_eq!(&below, &naive.find(&longer), "{}", longer);
+                    }
+                }
             }
         }
     }

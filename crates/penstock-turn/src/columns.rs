@@ -2,6 +2,7 @@
 //! acknowledgements. Which headers matter is the caller's business; here they are only names.
 
 use crate::hub::Hub;
+use penstock_subjects::Matches;
 use penstock_wire::{Frame, Message};
 
 /// How a stretch of a run may be handled.
@@ -105,6 +106,8 @@ impl Hub {
         suffix: &[u8],
     ) {
         let mut body = Vec::with_capacity(prefix.len() + suffix.len() + 24);
+        let mut reply: Vec<u8> = Vec::new();
+        let mut inbox = Inbox::default();
         for position in start..end {
             let Some(index) = self.picked(position) else {
                 continue;
@@ -120,7 +123,8 @@ impl Hub {
             body.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
             body.extend_from_slice(suffix);
             body.extend_from_slice(b"\r\n");
-            let reply = entry.frame.reply.of(self.vector.bytes()).to_vec();
+            reply.clear();
+            reply.extend_from_slice(entry.frame.reply.of(self.vector.bytes()));
             let message = Message {
                 subject: &reply,
                 reply: b"",
@@ -129,7 +133,37 @@ impl Hub {
                 header_digits: 0,
                 size_digits: 0,
             };
-            self.publish(account, &message);
+            match inbox.listeners(self, account, &reply) {
+                Some(matches) => self.publish_to(matches, &message),
+                None => self.publish(account, &message),
+            };
         }
+    }
+}
+
+/// The inbox of a run: clients number their reply subjects below one prefix that they listen to
+/// with a wildcard, so whoever hears one of them hears them all. Listeners do not change in a run.
+#[derive(Default)]
+struct Inbox {
+    account: u32,
+    prefix: Vec<u8>,
+    matches: Option<Matches>,
+}
+
+impl Inbox {
+    /// Who listens to `reply`, if that can be told from its prefix alone.
+    fn listeners(&mut self, hub: &Hub, account: u32, reply: &[u8]) -> Option<&Matches> {
+        let dot = memchr::memrchr(b'.', reply)?;
+        let prefix = &reply[..dot];
+        if dot + 1 == reply.len() || prefix.is_empty() {
+            return None;
+        }
+        if self.account != account || self.prefix != prefix {
+            self.account = account;
+            self.prefix.clear();
+            self.prefix.extend_from_slice(prefix);
+            self.matches = hub.find_below(account, prefix);
+        }
+        self.matches.as_ref()
     }
 }

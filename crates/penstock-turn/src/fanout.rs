@@ -302,6 +302,11 @@ impl Hub {
     /// does.
     pub fn publish(&mut self, account: u32, message: &Message<'_>) -> bool {
         let matches = self.find_routes(account, message.subject);
+        self.publish_to(&matches, message)
+    }
+
+    /// The same, where the listeners are known.
+    pub(crate) fn publish_to(&mut self, matches: &Matches, message: &Message<'_>) -> bool {
         let mut heard = false;
         for number in &matches.plain {
             heard |= self.give(*number, message);

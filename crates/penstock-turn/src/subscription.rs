@@ -198,6 +198,11 @@ impl Hub {
             .collect()
     }
 
+    /// Who listens to `prefix` and one more token, if that token does not matter.
+    pub fn find_below(&self, account: u32, prefix: &[u8]) -> Option<Matches> {
+        self.accounts.get(account as usize)?.find_below(prefix)
+    }
+
     /// Who listens to a subject, by number.
     pub fn find_routes(&mut self, account: u32, subject: &[u8]) -> std::sync::Arc<Matches> {
         match self.accounts.get_mut(account as usize) {
