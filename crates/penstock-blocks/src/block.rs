@@ -74,6 +74,28 @@ impl Block {
         self.framing ^= framing;
     }
 
+    /// Counts the record that was just `appended` into its part.
+    #[inline]
+    pub fn divided(&mut self, offset: usize, framing: u64) {
+        if (self.records - 1).is_multiple_of(PART_RECORDS as u64) {
+            self.parts.push(Part {
+                first: self.last,
+                offset: offset as u32,
+                framing: 0,
+            });
+        }
+        if let Some(part) = self.parts.last_mut() {
+            part.framing ^= framing;
+        }
+    }
+
+    /// False if some records were counted and not divided.
+    fn is_divided(&self) -> bool {
+        let framing = self.parts.iter().fold(0, |all, part| all ^ part.framing);
+        framing == self.framing
+            && self.parts.len() == (self.records as usize).div_ceil(PART_RECORDS)
+    }
+
     /// Every sequence between first and last has a record.
     #[inline]
     pub fn is_dense(&self) -> bool {
@@ -99,7 +121,9 @@ impl Block {
         for subject in known {
             self.bloom.insert(crate::bloom::hash(subjects.key(subject)));
         }
-        self.parts = self.divide(loaded).unwrap_or_default();
+        if !self.is_divided() {
+            self.parts = self.divide(loaded).unwrap_or_default();
+        }
     }
 
     fn divide(&self, loaded: &Loaded) -> Option<Vec<Part>> {

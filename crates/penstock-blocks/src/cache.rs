@@ -9,6 +9,8 @@ pub(crate) struct Cache {
     bytes_max: usize,
     bytes: usize,
     tick: u64,
+    /// A buffer that was let go, for the next block: fresh memory costs more than a copy.
+    spare: Vec<u8>,
 }
 
 impl Cache {
@@ -18,6 +20,7 @@ impl Cache {
             bytes_max,
             bytes: 0,
             tick: 0,
+            spare: Vec::new(),
         }
     }
 
@@ -63,6 +66,12 @@ impl Cache {
         self.bytes = self.entries.values().map(Loaded::bytes).sum();
     }
 
+    pub fn take_spare(&mut self) -> Vec<u8> {
+        let mut spare = std::mem::take(&mut self.spare);
+        spare.clear();
+        spare
+    }
+
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -81,7 +90,7 @@ impl Cache {
                 return;
             };
             if !loaded.data.is_empty() {
-                loaded.data = Vec::new();
+                self.spare = std::mem::take(&mut loaded.data);
                 loaded.written = 0;
                 self.bytes += loaded.bytes();
                 self.entries.insert(block, loaded);

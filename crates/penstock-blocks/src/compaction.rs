@@ -1,6 +1,6 @@
 //! Getting space back: blocks without messages go, blocks of which less than half lives are
 //! written anew. Never the last one, and in files never before the notes a block holds are carried
-//! on and durable.
+//! on and durable: `checkpoint` sees to that.
 
 use crate::block::{Block, Loaded};
 use crate::error::Result;
@@ -19,60 +19,46 @@ impl Store {
         self.blocks.iter().map(Block::dead_bytes).sum()
     }
 
-    /// Gives back the space of up to so many blocks; answers with how many. Everything removed so
-    /// far must be durable in the log, if there is one: call `checkpoint` instead then.
-    pub fn reclaim(&mut self, blocks_max: usize) -> Result<usize> {
+    /// Blocks whose space is worth having back, up to so many, after noting again what they note.
+    pub(crate) fn reclaimable(&mut self, blocks_max: usize) -> Result<Vec<u32>> {
         let others = self.blocks.len().saturating_sub(1);
         let worth = self
             .blocks
             .iter()
             .take(others)
             .filter(|block| is_worth(block, self.first));
-        let mut numbers: Vec<u32> = worth.map(|block| block.number).take(blocks_max).collect();
-        if self.files.is_none() {
-            return Ok(0);
+        let numbers: Vec<u32> = worth.map(|block| block.number).take(blocks_max).collect();
+        let mut carried = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            if self.carry_removals(number)? {
+                carried.push(number);
+            }
         }
-        let mut error = None;
-        numbers.retain(|number| {
-            let carried = self.carry_removals(*number).unwrap_or_else(|failure| {
-                error = Some(failure);
-                false
-            });
-            carried && error.is_none()
-        });
-        if let Some(error) = error {
-            return Err(error);
-        }
-        if numbers.is_empty() {
-            return Ok(0);
-        }
-        if !self.is_alive(self.last) && self.last >= self.first {
+        if !carried.is_empty() && !self.is_alive(self.last) && self.last >= self.first {
             self.removals.push((self.last, self.last)); // so that the number is not given again
         }
-        self.sync()?;
-        let mut reclaimed = 0;
-        for number in numbers {
-            reclaimed += usize::from(self.reclaim_block(number)?);
-        }
-        if let Some(files) = &mut self.files {
-            files.sync_names()?;
-        }
-        Ok(reclaimed)
+        Ok(carried)
     }
 
-    fn reclaim_block(&mut self, number: u32) -> Result<bool> {
-        let Some(position) = self.position_of_number(number) else {
-            return Ok(false);
-        };
-        if self.blocks[position].messages > 0 {
-            return self.rewrite(position);
+    /// Forgets a block without messages; true if it was one.
+    pub(crate) fn give_up_if_empty(&mut self, number: u32) -> bool {
+        let position = self.position_of_number(number);
+        let empty = position.filter(|position| self.blocks[*position].messages == 0);
+        if let Some(position) = empty {
+            self.blocks.remove(position);
+            self.cache.take(number);
         }
-        if let Some(files) = &mut self.files {
-            files.remove(number)?;
+        empty.is_some()
+    }
+
+    /// Writes a block anew, if it is still worth it.
+    pub(crate) fn compact(&mut self, number: u32) -> Result<bool> {
+        match self.position_of_number(number) {
+            Some(position) if is_worth(&self.blocks[position], self.first) => {
+                self.rewrite(position)
+            }
+            _ => Ok(false),
         }
-        self.blocks.remove(position);
-        self.cache.take(number);
-        Ok(true)
     }
 
     fn position_of_number(&self, number: u32) -> Option<usize> {

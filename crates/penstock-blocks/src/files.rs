@@ -1,7 +1,7 @@
 //! The files of one stream: `msgs/<number>.blk` and `index`. Knows which were written since the
 //! last sync; a file is replaced by writing a new one, syncing it and renaming it.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use penstock_disk::{Disk, File};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,65 @@ pub(crate) struct Files {
     directory: String,
     open: Option<(u32, Arc<dyn File>)>,
     dirty: BTreeMap<u32, Arc<dyn File>>,
+    /// What a checkpoint under way is syncing. A sync meanwhile does not count on it.
+    in_flight: BTreeMap<u32, Arc<dyn File>>,
     names_dirty: bool,
+    names_in_flight: bool,
+    /// A sync failed: nobody knows what the files have, so nothing more is written to them.
+    broken: Option<String>,
+}
+
+/// Files to be made durable by somebody else, and the index that goes with them.
+pub(crate) struct Flight {
+    disk: Arc<dyn Disk>,
+    directory: String,
+    files: Vec<Arc<dyn File>>,
+    names: bool,
+    doomed: Vec<String>,
+}
+
+/// How a flight ended.
+#[derive(Debug)]
+pub(crate) enum Landing {
+    Safe,
+    /// The files are as they were, or better; it can be tried again.
+    Late(Error),
+    /// A sync failed, which is never tried again.
+    Lost(Error),
+}
+
+impl Flight {
+    /// Syncs the files, puts the index in its place and removes the files that it does not name.
+    pub fn land(&self, index: &[u8]) -> Landing {
+        match self.sync() {
+            Ok(()) => self
+                .replace_index(index)
+                .map_or_else(Landing::Late, |()| Landing::Safe),
+            Err(error) => Landing::Lost(error),
+        }
+    }
+
+    fn sync(&self) -> Result<()> {
+        for file in &self.files {
+            file.sync()?;
+        }
+        if self.names {
+            self.disk
+                .sync_directory(&blocks_directory(&self.directory))?;
+        }
+        Ok(())
+    }
+
+    fn replace_index(&self, content: &[u8]) -> Result<()> {
+        replace(self.disk.as_ref(), &index_path(&self.directory), content)?;
+        self.disk.sync_directory(&self.directory)?;
+        for path in &self.doomed {
+            if self.disk.exists(path) {
+                self.disk.remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Files {
@@ -23,7 +81,10 @@ impl Files {
             directory: directory.to_owned(),
             open: None,
             dirty: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             names_dirty: false,
+            names_in_flight: false,
+            broken: None,
         };
         let blocks = files.blocks_directory();
         if !files.disk.exists(&blocks) {
@@ -44,15 +105,11 @@ impl Files {
     }
 
     fn blocks_directory(&self) -> String {
-        format!("{}/msgs", self.directory)
+        blocks_directory(&self.directory)
     }
 
     pub fn block_path(&self, number: u32) -> String {
         format!("{}/msgs/{number}.blk", self.directory)
-    }
-
-    fn index_path(&self) -> String {
-        format!("{}/index", self.directory)
     }
 
     /// The numbers of all blocks, ascending, and what else lies among them.
@@ -77,7 +134,8 @@ impl Files {
         {
             return Ok(Arc::clone(file));
         }
-        let file: Arc<dyn File> = match self.dirty.get(&number) {
+        let known = self.dirty.get(&number);
+        let file: Arc<dyn File> = match known.or_else(|| self.in_flight.get(&number)) {
             Some(file) => Arc::clone(file),
             None => Arc::from(self.disk.open(&self.block_path(number), create)?),
         };
@@ -99,6 +157,7 @@ impl Files {
     }
 
     pub fn write(&mut self, number: u32, offset: u64, data: &[u8]) -> Result<()> {
+        self.check()?;
         let file = self.file(number, true)?;
         self.names_dirty |= offset == 0;
         self.dirty.insert(number, Arc::clone(&file));
@@ -136,30 +195,70 @@ impl Files {
     }
 
     fn replace(&mut self, path: &str, content: &[u8]) -> Result<()> {
-        let new = format!("{path}{NEW}");
-        let file = self.disk.open(&new, true)?;
-        file.truncate(0)?;
-        file.write_at(0, content)?;
-        file.sync()?;
-        self.rename(&new, path)
+        self.check()?;
+        replace(self.disk.as_ref(), path, content)?;
+        self.open = None;
+        self.names_dirty = true;
+        Ok(())
     }
 
-    /// Files written and not yet synced, for whoever syncs them elsewhere.
-    pub fn dirty(&self) -> Vec<Arc<dyn File>> {
-        self.dirty.values().cloned().collect()
+    fn check(&self) -> Result<()> {
+        match &self.broken {
+            Some(text) => Err(std::io::Error::other(text.clone()).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Hands everything unsynced to somebody else to make durable, with blocks to remove.
+    pub fn take_off(&mut self, doomed: &[u32]) -> Flight {
+        self.in_flight.append(&mut self.dirty);
+        self.names_in_flight |= std::mem::take(&mut self.names_dirty);
+        for number in doomed {
+            self.in_flight.remove(number);
+        }
+        if self
+            .open
+            .as_ref()
+            .is_some_and(|(number, _)| doomed.contains(number))
+        {
+            self.open = None;
+        }
+        Flight {
+            disk: Arc::clone(&self.disk),
+            directory: self.directory.clone(),
+            files: self.in_flight.values().cloned().collect(),
+            names: self.names_in_flight,
+            doomed: doomed
+                .iter()
+                .map(|number| self.block_path(*number))
+                .collect(),
+        }
+    }
+
+    /// The flight is over.
+    pub fn landed(&mut self, landing: &Landing) {
+        if let Landing::Lost(error) = landing {
+            self.broken = Some(error.to_string());
+        }
+        self.in_flight.clear();
+        self.names_in_flight = false;
     }
 
     pub fn sync(&mut self) -> Result<()> {
-        while let Some((number, file)) = self.dirty.first_key_value() {
-            let number = *number;
-            file.sync()?;
-            self.dirty.remove(&number);
+        self.check()?;
+        let files = self.in_flight.values().chain(self.dirty.values());
+        for file in files {
+            if let Err(error) = file.sync() {
+                self.broken = Some(error.to_string());
+                return Err(error.into());
+            }
         }
+        self.dirty.clear();
         self.sync_names()
     }
 
     pub fn sync_names(&mut self) -> Result<()> {
-        if self.names_dirty {
+        if self.names_dirty || self.names_in_flight {
             self.disk.sync_directory(&self.blocks_directory())?;
             self.names_dirty = false;
         }
@@ -167,7 +266,7 @@ impl Files {
     }
 
     pub fn read_index(&self) -> Result<Option<Vec<u8>>> {
-        let path = self.index_path();
+        let path = index_path(&self.directory);
         if !self.disk.exists(&path) {
             return Ok(None);
         }
@@ -175,14 +274,14 @@ impl Files {
     }
 
     pub fn write_index(&mut self, content: &[u8]) -> Result<()> {
-        let (path, names_dirty) = (self.index_path(), self.names_dirty);
+        let (path, names_dirty) = (index_path(&self.directory), self.names_dirty);
         self.replace(&path, content)?;
         self.names_dirty = names_dirty;
         Ok(self.disk.sync_directory(&self.directory)?)
     }
 
     pub fn remove_index(&mut self) -> Result<()> {
-        let path = self.index_path();
+        let path = index_path(&self.directory);
         if self.disk.exists(&path) {
             self.disk.remove_file(&path)?;
             self.disk.sync_directory(&self.directory)?;
@@ -194,6 +293,24 @@ impl Files {
     pub fn close(&mut self) {
         self.open = None;
     }
+}
+
+fn blocks_directory(directory: &str) -> String {
+    format!("{directory}/msgs")
+}
+
+fn index_path(directory: &str) -> String {
+    format!("{directory}/index")
+}
+
+/// A file has either its old content or the new one, whatever happens.
+fn replace(disk: &dyn Disk, path: &str, content: &[u8]) -> Result<()> {
+    let new = format!("{path}{NEW}");
+    let file = disk.open(&new, true)?;
+    file.truncate(0)?;
+    file.write_at(0, content)?;
+    file.sync()?;
+    Ok(disk.rename(&new, path)?)
 }
 
 fn read_all(file: &dyn File) -> Result<Vec<u8>> {

@@ -89,7 +89,10 @@ fn encode_body(store: &Store, head: &Head, with_subjects: bool, out: &mut Vec<u8
     put(out, store.bytes);
     put(out, store.lost_bytes);
     put_ranges(out, &store.lost);
-    put_words(out, &store.erasures);
+    put_words(
+        out,
+        &[&store.erasures[..], &store.underway.erasures[..]].concat(),
+    );
     put_words(
         out,
         &store

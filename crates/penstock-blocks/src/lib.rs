@@ -9,6 +9,7 @@
 mod block;
 mod bloom;
 mod cache;
+mod checkpoint;
 mod compaction;
 mod error;
 mod files;
@@ -33,6 +34,7 @@ mod subject_queries;
 mod subjects;
 mod writing;
 
+pub use checkpoint::Checkpoint;
 pub use error::{Error, Result};
 pub use limits::Limits;
 pub use note::Range;

@@ -327,6 +327,7 @@ impl Opening {
         let key = BlockKey::new(&self.store.name, number);
         let is_new = base.is_none();
         let mut block = base.unwrap_or_else(|| Block::new(number, 0));
+        block.parts.clear(); // they would not tell of what follows
         let mut found = scan(&data, block.length as usize, block.framing, &key, None);
         if is_new && found.end == 0 && data.len() >= crate::record::EMPTY_BYTES {
             self.leave_unreadable(number)?;

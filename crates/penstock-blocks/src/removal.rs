@@ -20,7 +20,7 @@ pub struct Gone {
 
 impl Store {
     /// Removes one message; answers with its bytes if it was there. With `erase`, the record is
-    /// overwritten by the next `erase_pending`.
+    /// overwritten by the next checkpoint.
     pub fn remove(&mut self, sequence: u64, erase: bool) -> Result<Option<u64>> {
         if !self.is_alive(sequence) {
             return Ok(None);
@@ -157,7 +157,7 @@ impl Store {
 
     /// Takes back everything above a sequence, as if it had never come. With a log this is a
     /// checkpoint at `mark`, and a crash leaves all or nothing of it; without one, a crash in the
-    /// middle may bring removed messages back.
+    /// middle may bring removed messages back. Not while a checkpoint is under way.
     pub fn truncate_after(&mut self, sequence: u64, mark: u64) -> Result<()> {
         if sequence >= self.last {
             return Ok(());
@@ -184,6 +184,7 @@ impl Store {
         for block in &mut self.blocks {
             block.deleted.remove_above(sequence);
         }
+        self.erasures.append(&mut self.underway.erasures);
         self.erasures.retain(|erased| *erased <= sequence);
         if self.options.replayable_from.is_some() {
             self.write_index(mark, false)?;

@@ -10,6 +10,7 @@
 
 use crate::block::{Block, Loaded};
 use crate::cache::Cache;
+use crate::checkpoint::Underway;
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::index::Place;
@@ -89,6 +90,7 @@ pub struct Store {
     pub(crate) removals: Vec<Range>,
     /// Removed messages whose bytes are to be overwritten.
     pub(crate) erasures: Vec<u64>,
+    pub(crate) underway: Underway,
     /// Subjects appended to since the last `enforce`, where there is a limit for each.
     pub(crate) touched: Option<Vec<u32>>,
     /// The limit that `touched` counts from; under another one all subjects are looked at.
@@ -131,6 +133,7 @@ impl Store {
             first_noted: 1,
             removals: Vec::new(),
             erasures: Vec::new(),
+            underway: Underway::default(),
             touched: None,
             subject_messages_max: 0,
             lost: Vec::new(),
@@ -221,6 +224,7 @@ impl Store {
         let lengths = crate::framing::lengths(content.subject.len(), content.headers.len());
         let framing = crate::framing::of_record(offset, total, lengths);
         block.appended(sequence, content.timestamp_ns, bytes as u64, framing);
+        block.divided(offset, framing);
         block.length = tail.data.len() as u64;
         self.subjects.appended(subject, sequence);
         if let Some(touched) = &mut self.touched
@@ -277,7 +281,10 @@ impl Store {
                 .max()
                 .map_or(1, |number| number + 1);
             self.blocks.push_back(Block::new(number, self.last));
-            self.tail = Some(Loaded::default());
+            self.tail = Some(Loaded {
+                data: self.cache.take_spare(),
+                ..Loaded::default()
+            });
             self.tail_key = self
                 .files
                 .as_ref()
@@ -296,7 +303,9 @@ impl Store {
         block.sealed = true;
         block.summarize(&tail, &self.subjects, self.first);
         tail.index.shrink();
-        tail.data.shrink_to_fit();
+        if self.files.is_none() || tail.data.capacity() - tail.data.len() > tail.data.len() / 4 {
+            tail.data.shrink_to_fit();
+        }
         if self.files.is_some() && tail.is_pinned() {
             self.unwritten.push(block.number);
         }

@@ -1,19 +1,11 @@
-//! From memory to the files. `write_out` hands buffers to the operating system, `sync` makes them
-//! durable, `checkpoint` adds the index that tells a later opening where to go on.
-//!
-//! Order, so that a crash at any step leaves something whole: blocks written and synced; then the
-//! index, by renaming; then what the index says is removed is erased and reclaimed.
+//! From memory to the files: `write_out` hands buffers to the operating system, `sync` makes them
+//! durable.
 
 use crate::error::Result;
-use crate::index_file;
 use crate::note;
 use crate::record::{self, BlockKey, Record};
 use crate::store::Store;
-use penstock_disk::File;
-use std::sync::Arc;
 
-const RECLAIMED_MAX: usize = 16; // blocks in one checkpoint, so that it does not take for ever
-const SUBJECTS_ALWAYS_MAX: usize = 10_000; // tables up to this are in every index, not the last only
 const NOTE_BYTES: usize = 64; // a note without its ranges, generously
 
 impl Store {
@@ -50,7 +42,7 @@ impl Store {
     }
 
     /// Puts what was removed since the last time into the last block.
-    fn note_removals(&mut self) -> Result<()> {
+    pub(crate) fn note_removals(&mut self) -> Result<()> {
         if self.removals.is_empty() && self.first == self.first_noted {
             return Ok(());
         }
@@ -91,15 +83,6 @@ impl Store {
             .sum()
     }
 
-    /// Files written since the last sync, for syncing them in another thread. It does not replace
-    /// `sync`, but leaves it nothing to wait for.
-    #[must_use]
-    pub fn dirty_files(&self) -> Vec<Arc<dyn File>> {
-        self.files
-            .as_ref()
-            .map_or_else(Vec::new, |files| files.dirty())
-    }
-
     /// Makes everything durable, with a seal behind it.
     pub fn sync(&mut self) -> Result<()> {
         if self.files.is_some() {
@@ -113,58 +96,7 @@ impl Store {
         }
     }
 
-    /// Makes the state as of now the one to go on from. `mark` is the log entry up to which
-    /// everything is in; entries above it must be replayed after a crash. With `closing` the
-    /// index is complete whatever its size, so that the next opening need not scan.
-    pub fn checkpoint(&mut self, mark: u64, closing: bool) -> Result<()> {
-        if self.files.is_none() {
-            return Ok(());
-        }
-        self.sync()?;
-        self.write_index(mark, closing)?;
-        self.erase()?;
-        if self.reclaim(RECLAIMED_MAX)? > 0 {
-            self.sync()?;
-            self.write_index(mark, closing)?;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn write_index(&mut self, mark: u64, closing: bool) -> Result<()> {
-        let with_subjects = closing || self.subjects.len() <= SUBJECTS_ALWAYS_MAX;
-        let content = index_file::encode(self, mark, with_subjects);
-        match &mut self.files {
-            Some(files) => files.write_index(&content),
-            None => Ok(()),
-        }
-    }
-
-    /// Overwrites the records removed with `erase`, after making their removal durable here too;
-    /// answers with how many. A torn overwrite is no damage: the index knows they are gone.
-    pub fn erase_pending(&mut self, mark: u64) -> Result<usize> {
-        if self.erasures.is_empty() || self.files.is_none() {
-            return Ok(0);
-        }
-        self.sync()?;
-        self.write_index(mark, false)?;
-        self.erase()
-    }
-
-    fn erase(&mut self) -> Result<usize> {
-        let mut erased = 0;
-        while let Some(sequence) = self.erasures.last().copied() {
-            erased += usize::from(self.erase_record(sequence)?);
-            self.erasures.pop();
-        }
-        if erased > 0
-            && let Some(files) = &mut self.files
-        {
-            files.sync()?;
-        }
-        Ok(erased)
-    }
-
-    fn erase_record(&mut self, sequence: u64) -> Result<bool> {
+    pub(crate) fn erase_record(&mut self, sequence: u64) -> Result<bool> {
         let position = self.blocks.partition_point(|block| block.last < sequence);
         if position >= self.blocks.len() {
             return Ok(false);

@@ -5,7 +5,7 @@
 
 mod support;
 
-use penstock_blocks::{Limits, Options, Store};
+use penstock_blocks::{Checkpoint, Limits, Options, Store};
 use penstock_disk::SimulatedDisk;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -105,6 +105,32 @@ fn small(replayable_from: Option<u64>, random: &mut Random) -> Options {
     }
 }
 
+/// A checkpoint that is written by somebody else while the store is used.
+#[derive(Default)]
+struct Underway(Option<Checkpoint>);
+
+impl Underway {
+    /// Begins one, or takes the next step of the one that was begun; a crash may come in between.
+    fn go_on(&mut self, store: &mut Store, mark: u64, random: &mut Random) {
+        match &mut self.0 {
+            None => self.0 = store.begin_checkpoint(mark, random.below(4) == 0).unwrap(),
+            Some(checkpoint) => {
+                checkpoint.write();
+                if random.below(2) == 0 {
+                    self.end(store);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, store: &mut Store) {
+        if let Some(mut checkpoint) = self.0.take() {
+            checkpoint.write();
+            store.end_checkpoint(&checkpoint).unwrap();
+        }
+    }
+}
+
 fn with_a_log(seed: u64) {
     let mut random = Random(seed);
     let disk = Arc::new(SimulatedDisk::new(seed));
@@ -126,17 +152,24 @@ fn with_a_log(seed: u64) {
         for pattern in PATTERNS {
             model.check_queries(&mut store, &[pattern], model.first() + model.last / 2);
         }
+        let mut underway = Underway::default();
         for _ in 0..random.below(120) {
             let logged = choose(&mut random, &model, log.len() as i64);
+            if matches!(logged, Logged::TruncateAfter(_)) {
+                underway.end(&mut store);
+            }
             apply(&mut store, &logged, log.len() as u64 + 1);
             apply_to_model(&mut model, &logged);
             log.push(logged);
             match random.below(12) {
                 0..3 => store.write_out().unwrap(),
-                3 => store
-                    .checkpoint(log.len() as u64, random.below(4) == 0)
-                    .unwrap(),
-                4 => drop(store.erase_pending(log.len() as u64).unwrap()),
+                3 => {
+                    underway.end(&mut store);
+                    store
+                        .checkpoint(log.len() as u64, random.below(4) == 0)
+                        .unwrap();
+                }
+                4 => underway.go_on(&mut store, log.len() as u64, &mut random),
                 5 => store.cool(),
                 _ => {}
             }
@@ -208,6 +241,7 @@ fn without_a_log(seed: u64) {
         let told = format!("seed {seed} life {life}: {report:?}");
         promise.check(&model, &written, &report.lost, &told);
         check_unless_lost(&model, &mut store, &report.lost);
+        let mut underway = Underway::default();
         for _ in 0..random.below(120) {
             let mut logged = choose(&mut random, &model, life * 1000 + model.last as i64);
             if matches!(logged, Logged::TruncateAfter(_)) {
@@ -223,12 +257,16 @@ fn without_a_log(seed: u64) {
             removed.for_each(|sequence| drop(promise.there.remove(sequence)));
             let synced = match random.below(14) {
                 0..3 => store.write_out().map(|()| false).unwrap(),
-                3 => store
-                    .checkpoint(0, random.below(4) == 0)
-                    .map(|()| true)
-                    .unwrap(),
+                3 => {
+                    underway.end(&mut store);
+                    store.checkpoint(0, random.below(4) == 0).unwrap();
+                    true
+                }
                 4 => store.sync().map(|()| true).unwrap(),
-                5 => store.reclaim(3).map(|_| false).unwrap(),
+                5 => {
+                    underway.go_on(&mut store, 0, &mut random);
+                    false
+                }
                 _ => false,
             };
             if synced && store.unwritten_bytes() == 0 {

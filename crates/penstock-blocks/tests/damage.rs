@@ -95,7 +95,7 @@ fn filled(closed: bool) -> (Arc<SimulatedDisk>, Model) {
     if closed {
         store.checkpoint(5, true).unwrap();
     } else {
-        store.erase_pending(5).unwrap();
+        store.checkpoint(5, false).unwrap();
         store.sync().unwrap();
         disk.remove_file("streams/s/index").unwrap();
     }

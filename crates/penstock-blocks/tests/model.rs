@@ -4,7 +4,7 @@
 
 mod support;
 
-use penstock_blocks::{IndexCondition, Limits, Options, Store};
+use penstock_blocks::{Checkpoint, IndexCondition, Limits, Options, Store};
 use penstock_disk::{Disk, SimulatedDisk};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -43,8 +43,8 @@ enum Operation {
     WriteOut,
     Sync,
     Checkpoint,
-    Erase,
-    Reclaim,
+    BeginCheckpoint,
+    EndCheckpoint,
     Cool,
     Close,
     Kill,
@@ -72,8 +72,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => Just(WriteOut),
         1 => Just(Sync),
         1 => Just(Checkpoint),
-        1 => Just(Erase),
-        1 => Just(Reclaim),
+        1 => Just(BeginCheckpoint),
+        2 => Just(EndCheckpoint),
         1 => Just(Cool),
         2 => Just(Close),
         2 => Just(Kill),
@@ -88,6 +88,7 @@ struct Bench {
     store: Store,
     model: Model,
     time_ns: i64,
+    underway: Option<Checkpoint>,
 }
 
 impl Bench {
@@ -103,6 +104,7 @@ impl Bench {
             store,
             model,
             time_ns: 1_000,
+            underway: None,
         }
     }
 
@@ -167,7 +169,15 @@ impl Bench {
         assert_eq!(expired as usize, before - self.model.messages.len());
     }
 
+    fn end_checkpoint(&mut self) {
+        if let Some(mut checkpoint) = self.underway.take() {
+            checkpoint.write();
+            self.store.end_checkpoint(&checkpoint).unwrap();
+        }
+    }
+
     fn reopen(&mut self, clean: bool) {
+        self.underway = None; // it was not written any more
         let Some(disk) = self.disk.clone() else {
             return;
         };
@@ -211,6 +221,7 @@ impl Bench {
             }
             TruncateAfter { place } => {
                 let sequence = self.at(*place);
+                self.end_checkpoint();
                 if sequence < self.model.last {
                     self.store.truncate_after(sequence, 0).unwrap();
                     self.model.messages.split_off(&(sequence + 1));
@@ -254,9 +265,15 @@ impl Bench {
         match operation {
             Operation::WriteOut => self.store.write_out().unwrap(),
             Operation::Sync => self.store.sync().unwrap(),
-            Operation::Checkpoint => self.store.checkpoint(0, false).unwrap(),
-            Operation::Erase => drop(self.store.erase_pending(0).unwrap()),
-            Operation::Reclaim => drop(self.store.reclaim(4).unwrap()),
+            Operation::Checkpoint => {
+                self.end_checkpoint();
+                self.store.checkpoint(0, false).unwrap();
+            }
+            Operation::BeginCheckpoint if self.underway.is_none() => {
+                self.underway = self.store.begin_checkpoint(0, false).unwrap();
+            }
+            Operation::EndCheckpoint => self.end_checkpoint(),
+            Operation::BeginCheckpoint => {}
             Operation::Cool => self.store.cool(),
             Operation::Close => self.reopen(true),
             _ => self.reopen(false),

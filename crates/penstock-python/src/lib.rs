@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<hub::Hub>()?;
     module.add_class::<store::Store>()?;
+    module.add_class::<store::Checkpoint>()?;
     module.add_class::<log::Log>()?;
     module.add_class::<log::StoreLock>()?;
     module.add_class::<subjects::SubjectIndex>()?;

@@ -1,7 +1,7 @@
 //! The store of one stream.
 
 use crate::hub::Hub;
-use penstock_blocks::{Content, Filter, Limits, Options, Recovery, Store as Blocks};
+use penstock_blocks::{Checkpoint as Noted, Content, Filter, Limits, Options, Recovery, Store as Blocks};
 use penstock_disk::RealDisk;
 use penstock_turn::run_bytes;
 use pyo3::exceptions::PyOSError;
@@ -215,9 +215,21 @@ impl Store {
         self.store.checkpoint(mark, closing).map_err(failed)
     }
 
-    /// Overwrites what was removed for good, once its removal is durable.
-    fn erase_pending(&mut self, mark: u64) -> PyResult<usize> {
-        self.store.erase_pending(mark).map_err(failed)
+    /// The same in steps: this notes the state down, the checkpoint's `write` may run in another
+    /// thread, and `end_checkpoint` must follow it.
+    fn begin_checkpoint(&mut self, mark: u64) -> PyResult<Option<Checkpoint>> {
+        let noted = self.store.begin_checkpoint(mark, false).map_err(failed)?;
+        Ok(noted.map(|noted| Checkpoint { noted }))
+    }
+
+    /// True if another one should follow soon.
+    fn end_checkpoint(&mut self, checkpoint: &Checkpoint) -> PyResult<bool> {
+        self.store.end_checkpoint(&checkpoint.noted).map_err(failed)
+    }
+
+    /// Whether the bytes of a removed message wait for a checkpoint to be overwritten.
+    fn has_erasures(&self) -> bool {
+        self.store.has_erasures()
     }
 
     /// Ranges of sequences whose records were found damaged or missing, and how many bytes.
@@ -236,6 +248,32 @@ impl Store {
 
     fn sync(&mut self) -> PyResult<()> {
         self.store.sync().map_err(failed)
+    }
+}
+
+/// The state of a store on its way to the disk.
+#[pyclass]
+pub struct Checkpoint {
+    noted: Noted,
+}
+
+#[pymethods]
+impl Checkpoint {
+    /// Syncs files and puts the index in its place; what went wrong is told by `error`.
+    fn write(&mut self, py: Python<'_>) {
+        py.detach(|| self.noted.write());
+    }
+
+    /// Why it failed; empty if it did not.
+    #[getter]
+    fn error(&self) -> String {
+        self.noted.error().map_or_else(String::new, ToString::to_string)
+    }
+
+    /// True if a sync failed: the store takes nothing more.
+    #[getter]
+    fn lost(&self) -> bool {
+        self.noted.is_lost()
     }
 }
 

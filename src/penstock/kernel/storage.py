@@ -3,6 +3,7 @@
 from penstock.kernel import _native
 
 Blocks = _native.Store
+Checkpoint = _native.Checkpoint
 Log = _native.Log
 StoreLock = _native.StoreLock
 S2Reader = _native.S2Reader

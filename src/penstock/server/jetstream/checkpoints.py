@@ -1,19 +1,25 @@
 """Checkpoints: block files catch up with the commit log, and the log is cut.
 
-One is due when the log has filled a segment. It makes every store durable up to the log's last
-entry, so that the segments before can go; a restart replays only what came after. A stream whose
-files cannot be written keeps the log from being cut and is tried again later; it goes on meanwhile,
-because the log has its messages.
+One is due when the log has filled a segment. The loop's thread writes every store out and notes
+its state down; another thread makes that durable while the streams go on; then the segments before
+can go, and a restart replays only what came after. Streams without a log are synced the same way
+from time to time, and a message that was erased is overwritten once its removal is in a checkpoint.
+
+A store whose files cannot be written keeps the log from being cut and is tried again later; its
+stream goes on meanwhile, because the log has its messages. A failed sync is never tried again: that
+stream stops, and the log keeps what a restart needs of it.
 """
 
-import os
+import asyncio
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from penstock.kernel.storage import Log
 from penstock.model.stream_config import Storage
 from penstock.server.clock import monotonic_ns
 from penstock.server.jetstream.directory import StoreDirectory
-from penstock.server.jetstream.keeper import Kept
+from penstock.server.jetstream.flight import Flight
+from penstock.server.jetstream.keeper import Keeper, Kept
 
 _SEGMENTS_MAX = 2  # the one that is written, and one before it
 _SPARE_BYTES = 4 << 20  # for indexes and descriptions
@@ -21,53 +27,119 @@ _AGAIN_NS = 1_000_000_000  # after a failure
 
 
 class Checkpoints:
-    """Decides when, and does it."""
+    """Decides when, and sees it through. At most one is under way."""
 
-    def __init__(self, log: Log, directory: StoreDirectory, report: Callable[[str], None]) -> None:
-        self.log = log
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        log: Log,
+        directory: StoreDirectory,
+        keeper: Keeper,
+        report: Callable[[str], None],
+    ) -> None:
+        self._log = log
+        self._loop = loop
         self._directory = directory
+        self._keeper = keeper
         self._report = report
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="penstock-checkpoint")
+        self._flight: Flight | None = None
+        self._written: Future[None] | None = None
+        self._wanted: list[Kept] = []
         self._not_before_ns = 0
+        self._paused = False
         self.failure = ""
         self.cutting = True  # false while a stream that is not open may need the log
 
-    def end_turn(self, streams: Iterable[Kept]) -> None:
-        if self.log.segments() > _SEGMENTS_MAX and monotonic_ns() >= self._not_before_ns:
-            journaled = [kept for kept in streams if kept.store.journal is not None]
-            self.run(journaled, closing=False)
+    def end_turn(self) -> None:
+        """A turn is over: if the log is long enough, it is time."""
+        if self._flight is None and self._log.segments() > _SEGMENTS_MAX:
+            streams = self._keeper.kept.values()
+            self._begin([kept for kept in streams if kept.store.journal is not None], cut=True)
 
-    def run(self, streams: Iterable[Kept], *, closing: bool) -> bool:
-        """Returns true if everything is in the stores and the log is no longer needed."""
-        mark = self.log.last()
-        failures = []
+    def ask(self, streams: Iterable[Kept]) -> None:
+        """Some streams should be durable in their own files soon."""
+        wanted = dict.fromkeys((*self._wanted, *streams))
+        self._wanted = [kept for kept in wanted if self._is_kept(kept)]
+        if self._flight is None and self._wanted:
+            self._begin(self._wanted, cut=False)
+
+    def pause(self) -> None:
+        """The log failed: stores are about to be opened again."""
+        self.finish()
+        self._paused = True
+
+    def go_on(self, log: Log) -> None:
+        """Another log stands in for the one that failed."""
+        self._log = log
+        self._paused = False
+
+    def finish(self) -> None:
+        """Waits for the one that is under way."""
+        if self._written is not None:
+            self._written.result()
+            self._landed()
+
+    def close(self, *, run: bool) -> None:
+        """The last one, if there is to be one: the next start finds all in the stores."""
+        self.finish()
+        self._thread.shutdown()
+        if run:
+            self.run(closing=True)
+
+    def run(self, *, closing: bool) -> bool:
+        """One in this thread. True if everything is in the stores and the log is not needed."""
+        flight = self._new_flight(cut=True)
+        for kept in self._fitting(self._keeper.kept.values(), flight):
+            flight.take(kept, closing=closing)
+        flight.write()
+        return self._over(flight)
+
+    def _begin(self, streams: Iterable[Kept], *, cut: bool) -> None:
+        if self._paused or monotonic_ns() < self._not_before_ns:
+            return
+        flight = self._new_flight(cut=cut)
+        for kept in self._fitting(streams, flight):
+            flight.add(kept)
+        self._wanted = []
+        self._flight = flight
+        self._written = self._thread.submit(flight.write)
+        self._written.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._landed))
+
+    def _new_flight(self, *, cut: bool) -> Flight:
+        folders, self._directory.unsynced = self._directory.unsynced, set()
+        return Flight(self._log, folders, cut=cut)
+
+    def _fitting(self, streams: Iterable[Kept], flight: Flight) -> list[Kept]:
+        """Blocks must not take the space that the log still has: it would stop every stream."""
         stores = [kept for kept in streams if kept.stream.config.storage is Storage.FILE]
-        if full := self._too_full(stores):
-            failures.append(full)
-            stores = []
-        for kept in stores:
-            try:
-                kept.store.blocks.checkpoint(mark, closing)
-                kept.mark = mark
-            except OSError as error:
-                failures.append(f"stream {kept.stream.config.name}: {error}")
-        try:
-            self._directory.sync()
-        except OSError as error:
-            failures.append(str(error))
-        self._tell("; ".join(failures))
-        if failures or not self.cutting:
+        needed = sum(kept.store.blocks.unwritten_bytes() for kept in stores) + _SPARE_BYTES
+        if self._directory.has_room(needed):
+            return stores
+        root = self._directory.root
+        flight.failures.append(f"write {root}: No space left for {needed} bytes")
+        return []
+
+    def _landed(self) -> None:
+        flight, self._flight, self._written = self._flight, None, None
+        if flight is None:
+            return  # somebody waited for it
+        again = flight.land(self._is_kept)
+        self._over(flight)
+        self.ask(again)
+
+    def _over(self, flight: Flight) -> bool:
+        self._directory.unsynced |= flight.folders
+        self._tell("; ".join(flight.failures))
+        if flight.failures:
             self._not_before_ns = monotonic_ns() + _AGAIN_NS
+        if flight.failures or not self.cutting or not flight.cut:
             return False
-        self.log.cut(mark)
+        flight.log.cut(flight.mark)
         return True
 
-    def _too_full(self, stores: list[Kept]) -> str:
-        """Blocks must not take the space that the log still has: it would stop every stream."""
-        space = os.statvfs(self._directory.root)
-        needed = sum(kept.store.blocks.unwritten_bytes() for kept in stores) + _SPARE_BYTES
-        if space.f_bavail * space.f_frsize >= needed:
-            return ""
-        return f"write {self._directory.root}: No space left for {needed} bytes"
+    def _is_kept(self, kept: Kept) -> bool:
+        return self._keeper.kept.get(kept.stream.config.name) is kept
 
     def _tell(self, failure: str) -> None:
         if failure and failure != self.failure:

@@ -49,7 +49,12 @@ class StoreDirectory:
         self.number_max = 0  # of all folders, whether their streams could be opened or not
         self._folders: dict[str, Path] = {}  # of the streams in use, by name
         self.removals = Removals()
-        self._unsynced: set[Path] = set()
+        self.unsynced: set[Path] = set()  # folders with a description that only the log has
+
+    def has_room(self, size: int) -> bool:
+        """True if so many bytes more can be written."""
+        space = os.statvfs(self.root)
+        return space.f_bavail * space.f_frsize >= size
 
     def open_log(self) -> Log:
         """The salt is only for new segments, so a damaged one is replaced."""
@@ -97,19 +102,9 @@ class StoreDirectory:
         for name in _TWINS:
             _replace(folder / name, description.sealed(), durable=not logged)
         if logged:
-            self._unsynced.add(folder)
+            self.unsynced.add(folder)
         else:
             _sync(self._streams)
-
-    def sync(self) -> None:
-        """Makes durable what was written about streams; the log may be cut afterwards."""
-        for folder in [folder for folder in self._unsynced if folder.exists()]:
-            for name in _TWINS:
-                _sync(folder / name)
-            _sync(folder)
-        if self._unsynced:
-            _sync(self._streams)
-        self._unsynced.clear()
 
     def descriptions(self, report: Callable[[str], None]) -> list[Description]:
         """Every stream found on disk, in the order of their numbers; what cannot be is reported."""
@@ -174,6 +169,17 @@ class StoreDirectory:
         elif path.read_bytes() != FORMAT.encode():
             known = FORMAT.strip()
             raise OSError(f"open {path}: the store has another format, this server knows {known!r}")
+
+
+def sync_descriptions(folders: set[Path]) -> None:
+    """Makes the descriptions in stream folders durable, in any thread."""
+    there = [folder for folder in folders if folder.exists()]
+    for folder in there:
+        for name in _TWINS:
+            _sync(folder / name)
+        _sync(folder)
+    for parent in {folder.parent for folder in there}:
+        _sync(parent)
 
 
 def escaped(name: str) -> str:

@@ -20,6 +20,10 @@ from penstock.streams.stream import Stream
 
 _CONTROL_PREFIX = b"Nats-"
 _PLAIN, _COLUMN = 0, 1  # the kernel's lanes (penstock-turn, columns.rs)
+# With a log, blocks follow behind it in pieces that the processor's cache still has, unless the
+# log may need the space.
+_WRITE_BEHIND_BYTES = 512 << 10
+_SPACE_LEFT_TO_THE_LOG = 256 << 20
 _GATE = 1 << 62  # above every log entry: what waits there waits for this call alone
 
 
@@ -34,6 +38,7 @@ class Ingest:
         commit: Commit | None,
         now_ns: Callable[[], int],
         failed: Callable[[Stream, Exception], None],
+        has_room: Callable[[int], bool],
     ) -> None:
         self._hub = hub
         self._stream = stream
@@ -41,6 +46,7 @@ class Ingest:
         self._commit = commit
         self._now_ns = now_ns
         self._failed = failed
+        self._has_room = has_room
         self.failure = ""  # why nothing is taken, for the log and for monitoring
 
     @property
@@ -77,9 +83,25 @@ class Ingest:
                     self._with_ids(lane_start, lane_end, now_ns)
                 else:
                     self._careful(lane_start, lane_end, now_ns)
+            if self._commit is not None and self._stream.config.storage is Storage.FILE:
+                self._write_behind()
         except OSError as error:  # the store cannot go on
-            self.failure = str(error)
-            self._failed(self._stream, error)
+            self.stop(str(error))
+
+    def stop(self, failure: str) -> None:
+        """Nothing more is taken."""
+        if not self.failure:
+            self.failure = failure
+            self._failed(self._stream, OSError(failure))
+
+    def _write_behind(self) -> None:
+        store = self._stream.store
+        assert isinstance(store, BlockStore)
+        if store.blocks.unwritten_bytes() >= _WRITE_BEHIND_BYTES and self._has_room(
+            _SPACE_LEFT_TO_THE_LOG
+        ):
+            with contextlib.suppress(OSError):  # the next checkpoint will tell
+                store.blocks.write_out()
 
     def _refuse(self, start: int, end: int, error: ApiError) -> None:
         refusal = self._stream.acks.refused(error)

@@ -58,9 +58,13 @@ class JetStream:
             self.commit = Commit(self._log, hub, turns, self._log_failed)
             self.commit.on_durable = self.directory.removals.carry_out
             self.directory.log = self._log
-        self._checkpoints = Checkpoints(self._log, self.directory, context.logger.error)
         self.keeper = Keeper(context, hub, targets, account, self.directory, self.commit)
-        self._upkeep = Upkeep(context, turns, self.keeper, self._lazy_sync_ns)
+        self._checkpoints = Checkpoints(
+            context.loop, self._log, self.directory, self.keeper, context.logger.error
+        )
+        self._upkeep = Upkeep(
+            context, turns, self.keeper, self._checkpoints.ask, self._lazy_sync_ns
+        )
         self._outage: Outage | None = None
         if self.commit is not None:
             self._outage = Outage(
@@ -103,8 +107,7 @@ class JetStream:
                 self._context.logger.error("Not everything could be made durable: %s", error)
                 return
             self.directory.removals.carry_out(self.commit.log.durable())
-        if not self.failure:
-            self._checkpoints.run(self.keeper.kept.values(), closing=True)
+        self._checkpoints.close(run=not self.failure)
 
     def health(self, _query: HealthQuery) -> Iterator[Problem]:
         """What monitoring tells of the store."""
@@ -127,7 +130,7 @@ class JetStream:
         directory.replayable_from = None if lazy else 1
         if lazy == was_lazy:
             return
-        if not self._checkpoints.run(self.keeper.kept.values(), closing=False):
+        if not self._checkpoints.run(closing=False):
             raise OSError(
                 f"open {directory.root}: sync_interval cannot be changed while a stream cannot be "
                 "opened or written"
@@ -168,17 +171,19 @@ class JetStream:
         assert self.commit is not None
         self.commit.end_turn()
         if not self.failure:
-            self._checkpoints.end_turn(self.keeper.kept.values())
+            self._checkpoints.end_turn()
 
     def _log_failed(self, failure: str) -> None:
         assert self.commit is not None
         assert self._outage is not None
         self._context.loop.remove_reader(self.commit.log.fileno())
+        self._checkpoints.pause()
         self._outage.begin(failure)
 
     def _log_goes_on(self, log: Log) -> None:
         assert self.commit is not None
-        self._checkpoints.log = self._log = log
+        self._log = log
+        self._checkpoints.go_on(log)
         self._context.loop.add_reader(log.fileno(), self.commit.announced)
 
 

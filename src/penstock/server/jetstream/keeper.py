@@ -129,7 +129,15 @@ class Keeper:
         stream = kept.stream
         commit = self._commit if kept.store.journal else None
         number = self._account.number
-        kept.ingest = Ingest(self._hub, stream, number, commit, self.now_ns, self._store_failed)
+        kept.ingest = Ingest(
+            self._hub,
+            stream,
+            number,
+            commit,
+            self.now_ns,
+            self._store_failed,
+            self._directory.has_room,
+        )
         kept.ingest_target = self._targets.add(kept.ingest)
         bytes_max = self._context.options.max_pending
         direct = DirectReads(self._hub, stream, number, commit, bytes_max)

@@ -4,6 +4,8 @@ A stream whose files cannot be written stops, and goes on when they can be again
 waited in memory meanwhile.
 """
 
+from collections.abc import Callable, Iterable
+
 from penstock.model.stream_config import Storage
 from penstock.server.context import Context
 from penstock.server.jetstream.keeper import Keeper, Kept
@@ -12,6 +14,7 @@ from penstock.server.turns import Turns
 
 _EXPIRY_CHECK_NS = 200_000_000
 _WRITE_BEHIND_NS = 100_000_000  # how long an async stream's messages are in memory only
+_ERASE_NS = 1_000_000_000
 _ASYNC_SYNC_NS = 120_000_000_000  # as the reference's default for all streams
 
 
@@ -19,17 +22,24 @@ class Upkeep:
     """The timers of the streams."""
 
     def __init__(
-        self, context: Context, turns: Turns, keeper: Keeper, sync_interval_ns: int | None
+        self,
+        context: Context,
+        turns: Turns,
+        keeper: Keeper,
+        sync: Callable[[Iterable[Kept]], None],
+        sync_interval_ns: int | None,
     ) -> None:
         self._context = context
         self._turns = turns
         self._keeper = keeper
+        self._sync_streams = sync
         self._sync_interval_ns = sync_interval_ns or _ASYNC_SYNC_NS
 
     def start(self) -> None:
         self._sync_later()
         self._expire_later()
         self._write_later()
+        self._erase_later()
 
     def _write_later(self) -> None:
         self._context.after("write-behind", _WRITE_BEHIND_NS, self._write_behind)
@@ -55,12 +65,17 @@ class Upkeep:
         self._context.after("sync", self._sync_interval_ns, self._sync)
 
     def _sync(self) -> None:
-        for kept in self._unlogged():
-            try:
-                kept.store.blocks.sync()
-            except OSError as error:
-                self._stop_stream(kept, error)
+        self._sync_streams(self._unlogged())
         self._sync_later()
+
+    def _erase_later(self) -> None:
+        self._context.after("erase", _ERASE_NS, self._erase)
+
+    def _erase(self) -> None:
+        """Erased messages are overwritten once a checkpoint has their removal."""
+        streams = self._keeper.kept.values()
+        self._sync_streams([kept for kept in streams if kept.store.blocks.has_erasures()])
+        self._erase_later()
 
     def _unlogged(self) -> list[Kept]:
         """Streams in files whose changes are in no log."""

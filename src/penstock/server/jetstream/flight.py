@@ -1,0 +1,71 @@
+"""A checkpoint on its way to the disk: the state of some stores, noted down at one moment."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from penstock.kernel.storage import Blocks, Checkpoint, Log
+from penstock.server.jetstream.directory import sync_descriptions
+from penstock.server.jetstream.keeper import Kept
+
+
+class Flight:
+    """Begun and ended by the loop's thread, written by another."""
+
+    def __init__(self, log: Log, folders: set[Path], *, cut: bool) -> None:
+        self.log = log
+        self.mark = log.last()
+        self.cut = cut  # the log up to the mark is not needed afterwards
+        self.folders = folders  # with descriptions that only the log has
+        self.failures: list[str] = []
+        self._parts: list[tuple[Kept, Blocks, Checkpoint]] = []
+
+    def add(self, kept: Kept) -> None:
+        """Notes the state of a store down."""
+        try:
+            noted = kept.store.blocks.begin_checkpoint(self.mark)
+        except OSError as error:
+            self.fail(kept, str(error))
+            return
+        if noted is not None:
+            self._parts.append((kept, kept.store.blocks, noted))
+
+    def take(self, kept: Kept, *, closing: bool) -> None:
+        """Makes a store durable at once."""
+        try:
+            kept.store.blocks.checkpoint(self.mark, closing)
+            kept.mark = self.mark
+        except OSError as error:
+            self.fail(kept, str(error))
+
+    def write(self) -> None:
+        """In the other thread."""
+        for _, _, noted in self._parts:
+            noted.write()
+        try:
+            sync_descriptions(self.folders)
+            self.folders = set()
+        except OSError as error:
+            self.failures.append(str(error))
+
+    def land(self, is_kept: Callable[[Kept], bool]) -> list[Kept]:
+        """Tells the stores; answers with those that want another checkpoint soon. What failed
+        because the stream was deleted meanwhile is no failure."""
+        again = []
+        for kept, blocks, noted in self._parts:
+            try:
+                wants_more = blocks.end_checkpoint(noted)
+                error = noted.error
+            except OSError as failure:
+                wants_more, error = False, str(failure)
+            if not error and kept.store.blocks is blocks:
+                kept.mark = self.mark
+                if wants_more:
+                    again.append(kept)
+            elif error and is_kept(kept):
+                self.fail(kept, error)
+                if noted.lost and kept.ingest is not None:
+                    kept.ingest.stop(error)
+        return again
+
+    def fail(self, kept: Kept, error: str) -> None:
+        self.failures.append(f"stream {kept.stream.config.name}: {error}")
