@@ -13,7 +13,7 @@ from tests.crash.length import DAMAGES
 from tests.crash.load import create
 from tests.crash.node import Node
 from tests.crash.wire import Wire, published
-from tests.parity.servers import ServerStartError
+from tests.server_process import ServerStartError
 
 MESSAGES = 2000
 

@@ -13,7 +13,7 @@ from tests.crash.length import IS_LONG, KILLS, SEED
 from tests.crash.load import Meddler, Publisher, create, settle_passing
 from tests.crash.node import Node
 from tests.crash.wire import Wire, published
-from tests.parity.servers import ServerStartError
+from tests.server_process import ServerStartError
 
 MODES = {"default": "", "lazy": 'sync_interval: "2m"'}
 

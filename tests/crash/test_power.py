@@ -2,7 +2,6 @@
 
 import contextlib
 import random
-import signal
 import threading
 import time
 from pathlib import Path
@@ -54,7 +53,7 @@ def cut_power(tmp_path: Path, wrapper: tuple[str, ...], seconds: float) -> None:
         publisher.start()
         reader.start()
         time.sleep(seconds)
-        node.signal(signal.SIGSTOP)
+        node.signal("SIGSTOP")
         time.sleep(0.2)  # what was sent before has arrived
         acked, seen = dict(history.acked), dict(reader.seen)
         after = volume.after_power_cut()

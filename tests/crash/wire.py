@@ -6,7 +6,7 @@ import socket
 import time
 from typing import Any, NamedTuple
 
-from tests.parity.servers import HOST
+from tests.server_process import HOST
 
 CONNECT = b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\n'
 

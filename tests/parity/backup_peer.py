@@ -179,7 +179,7 @@ class Site:
             self._peers.pop().close()
 
     def restart(self, kind: Implementation) -> None:
-        self.servers[kind].kill()
+        self.servers[kind].close()
         self.servers[kind] = self._start(kind)
 
     def left_behind(self) -> list[Path]:
@@ -191,5 +191,5 @@ class Site:
 
     def close(self) -> None:
         for kind in IMPLEMENTATIONS:
-            self.servers[kind].kill()
+            self.servers[kind].close()
             shutil.rmtree(self._folders[kind], ignore_errors=True)

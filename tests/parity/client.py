@@ -16,7 +16,8 @@ from collections import deque
 
 from tests.parity.notation import escape_line
 from tests.parity.receive_queue import peer_unread_bytes
-from tests.parity.servers import HOST, POLL_SECONDS, Server
+from tests.parity.servers import Server
+from tests.server_process import HOST, POLL_SECONDS
 
 Entry = tuple[str, ...]
 

@@ -12,14 +12,8 @@ import pytest
 
 from tests.conftest import POOL
 from tests.parity import notation, runner
-from tests.parity.servers import (
-    IMPLEMENTATIONS,
-    PENSTOCK,
-    REFERENCE,
-    Implementation,
-    Server,
-    ServerStartError,
-)
+from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, REFERENCE, Implementation, Server
+from tests.server_process import ServerStartError
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -68,7 +62,7 @@ class ServerItem(pytest.Item):
 
     def release(self, server: Server) -> None:
         if "fresh" in self.scenario.options:
-            server.kill()
+            server.close()
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, runner.MismatchError):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.parity.servers import HOST, Server
+from tests.parity.servers import Server
+from tests.server_process import HOST
 
 ANSWER_SECONDS_MAX = 5.0
 CONNECT = b'CONNECT {"verbose":false,"headers":true,"no_responders":true,"name":"peer"}\r\n'

@@ -1,29 +1,15 @@
 """Both servers as real processes: the reference and penstock, started with the same flags.
 
-A server counts as ready when its ports file is complete, as tools that use `--ports_file_dir`
-see it. One that does not become ready fails with what it wrote to stderr. `Pool` keeps the
-running servers of a test session by their set-up, so that cases with equal flags share one;
-it holds few at a time because cases with equal flags stand side by side.
+`Pool` keeps the running servers of a test session by their set-up, so that cases with equal flags
+share one; it holds few at a time because cases with equal flags stand side by side.
 """
 
-import json
-import signal
-import subprocess
-import sys
-import tempfile
-import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-BIN = Path(sys.executable).parent
-HOST = "127.0.0.1"
+from tests.server_process import BIN, ServerProcess
+
 NAME = "parity"  # the same for both, so that INFO can be compared with it
-READY_SECONDS_MAX = 15.0  # a loaded machine with 2 cores; both need less than 1 s when idle
-STOP_SECONDS_MAX = 10.0
-POLL_SECONDS = 0.005
 POOL_SERVERS_MAX = 4  # for each implementation: the default one and those of the current file
 
 
@@ -47,87 +33,14 @@ PENSTOCK = Implementation(
 IMPLEMENTATIONS = (REFERENCE, PENSTOCK)
 
 
-class ServerStartError(Exception):
-    """The process ended, or never wrote its ports file; the text holds its stderr."""
-
-
-class Server:
-    """A running server with its own directory; `port` takes clients, `ports` is the whole file."""
+class Server(ServerProcess):
+    """One of the two, running; under a name that INFO can be compared with."""
 
     def __init__(
         self, implementation: Implementation, flags: tuple[str, ...] = (), config: str = ""
     ) -> None:
         self.implementation = implementation
-        self._temporary = tempfile.TemporaryDirectory(prefix=f"{implementation.name}-")
-        self.directory = Path(self._temporary.name)
-        self._log_path = self.directory / "stderr"
-        command = [*implementation.command, "-a", HOST, "-p", "-1", "-n", NAME]
-        command += ["--ports_file_dir", str(self.directory)]
-        if config:
-            config_path = self.directory / "server.conf"
-            config_path.write_text(config)
-            command += ["-c", str(config_path)]
-        with self._log_path.open("wb") as log:
-            self.process = subprocess.Popen([*command, *flags], stdout=log, stderr=log)
-        try:
-            self.ports = self._wait_ports()
-        except ServerStartError:
-            self.kill()
-            raise
-        self.port = int(self.ports["nats"][0].rsplit(":", 1)[1])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.kill()
-
-    @property
-    def url(self) -> str:
-        return f"nats://{HOST}:{self.port}"
-
-    @property
-    def log(self) -> str:
-        return self._log_path.read_text(errors="replace")
-
-    @property
-    def alive(self) -> bool:
-        return self.process.poll() is None
-
-    def signal(self, name: str) -> None:
-        self.process.send_signal(signal.Signals[name])
-
-    def wait_exit(self) -> int:
-        return self.process.wait(STOP_SECONDS_MAX)
-
-    def kill(self) -> None:
-        if self.alive:
-            self.process.kill()
-        self.wait_exit()
-        self._temporary.cleanup()
-
-    def _wait_ports(self) -> dict[str, list[str]]:
-        deadline = time.monotonic() + READY_SECONDS_MAX
-        while time.monotonic() < deadline:
-            if not self.alive:
-                raise ServerStartError(
-                    f"{self.implementation.name} ended with {self.process.returncode}:\n{self.log}"
-                )
-            for path in self.directory.glob("*.ports"):
-                try:
-                    ports: dict[str, list[str]] = json.loads(path.read_text())
-                except json.JSONDecodeError:
-                    continue  # seen while it was being written
-                return ports
-            time.sleep(POLL_SECONDS)
-        raise ServerStartError(
-            f"{self.implementation.name}: no ports file in {READY_SECONDS_MAX} s:\n{self.log}"
-        )
+        super().__init__(implementation.command, ("-n", NAME, *flags), config)
 
 
 class Pool:
@@ -149,9 +62,9 @@ class Pool:
         if len(mine) > POOL_SERVERS_MAX:
             # The one without flags is used all over the suite and stays.
             oldest = next(other for other in mine if other[1:] != ((), ""))
-            self._servers.pop(oldest).kill()
+            self._servers.pop(oldest).close()
         return server
 
     def close(self) -> None:
         while self._servers:
-            self._servers.popitem()[1].kill()
+            self._servers.popitem()[1].close()

@@ -11,14 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parity import notation, runner
-from tests.parity.servers import (
-    IMPLEMENTATIONS,
-    PENSTOCK,
-    REFERENCE,
-    Implementation,
-    Server,
-    ServerStartError,
-)
+from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, REFERENCE, Implementation, Server
+from tests.server_process import ServerStartError
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").rglob("*.txt"))
 RIGHT = """\

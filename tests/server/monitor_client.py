@@ -11,7 +11,8 @@ from email.message import Message
 from types import TracebackType
 from typing import Any, Self
 
-from tests.parity.servers import HOST, Server
+from tests.parity.servers import Server
+from tests.server_process import HOST
 
 ANSWER_SECONDS_MAX = 10.0
 WITH_MONITOR = ("-m", "-1")

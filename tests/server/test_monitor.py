@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.parity.servers import PENSTOCK, Pool, Server, ServerStartError
+from tests.parity.servers import PENSTOCK, Pool, Server
 from tests.server.monitor_client import (
     ANSWER_SECONDS_MAX,
     WITH_MONITOR,
@@ -17,6 +17,7 @@ from tests.server.monitor_client import (
     monitor_address,
     wait_until,
 )
+from tests.server_process import ServerStartError
 
 USERS = """authorization { users: [
     { user: ann, password: "s3cret-ann" }, { user: bob, password: "s3cret-bob" }

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from penstock.model import version
-from tests.parity.servers import BIN, PENSTOCK, Server
+from tests.parity.servers import PENSTOCK, Server
 from tests.server.peer import Peer
+from tests.server_process import BIN
 
 
 def penstock(*arguments: str) -> "subprocess.CompletedProcess[str]":
