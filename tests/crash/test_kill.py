@@ -4,6 +4,7 @@ import contextlib
 import random
 import re
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,41 @@ def test_what_limits_removed_stays_removed(tmp_path: Path) -> None:
         assert [*before["EACH"]] == [18, 19]
     with Node(tmp_path) as node, contextlib.closing(Wire(node.port)) as wire:
         assert {name: read_all(wire, name) for name in before} == before
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("ending", ["killed", "stopped"])
+def test_numbering_goes_on_where_a_purge_put_it(tmp_path: Path, mode: str, ending: str) -> None:
+    """Also where there was nothing to remove, so that only the last sequence moved."""
+    purges = {
+        "NEW": b'{"seq": 100}',
+        "LATER": b'{"seq": 100}',
+        "EMPTIED": b'{"seq": 100}',
+        "FILLED": b'{"seq": 100}',
+        "BEFORE": b'{"seq": 5}',
+        "KEPT": b'{"keep": 3}',
+    }
+    with Node(tmp_path, MODES[mode]) as node, contextlib.closing(Wire(node.port)) as wire:
+        for name, body in purges.items():
+            create(wire, name, first_seq=10 if name in {"LATER", "BEFORE"} else 0)
+            if name in {"EMPTIED", "FILLED", "KEPT"}:
+                wire.request(f"{name}.x", b"one")
+            if name == "EMPTIED":
+                wire.request(f"$JS.API.STREAM.PURGE.{name}")
+            assert wire.request(f"$JS.API.STREAM.PURGE.{name}", body)["success"]
+        before = numbering(wire, purges)
+        assert before["NEW"] == before["LATER"] == before["EMPTIED"] == (100, 99)
+        if ending == "stopped":
+            assert node.stop() == 0
+    with Node(tmp_path, MODES[mode]) as node, contextlib.closing(Wire(node.port)) as wire:
+        assert numbering(wire, purges) == before
+        for name, (_, last) in before.items():
+            assert wire.request(f"{name}.x", b"next")["seq"] == last + 1
+
+
+def numbering(wire: Wire, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    states = {name: wire.request(f"$JS.API.STREAM.INFO.{name}")["state"] for name in names}
+    return {name: (state["first_seq"], state["last_seq"]) for name, state in states.items()}
 
 
 def test_a_name_used_again_is_another_stream(tmp_path: Path) -> None:

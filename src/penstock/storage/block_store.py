@@ -85,8 +85,9 @@ class BlockStore(BlockLookup):
         return removed
 
     def remove_below(self, sequence: int) -> int:
+        moves_last = sequence > self.state().sequence_last + 1  # though nothing may be removed
         removed = self.blocks.remove_below(sequence)
-        if removed and self.journal is not None:
+        if (removed or moves_last) and self.journal is not None:
             self.journal.removed_below(sequence)
         return removed
 

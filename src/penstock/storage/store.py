@@ -82,7 +82,8 @@ class Store(Lookup, Protocol):
     def remove(self, sequence: int, *, erase: bool) -> bool: ...
 
     def remove_below(self, sequence: int) -> int:
-        """Removes everything before `sequence`; returns how many."""
+        """Removes everything before `sequence`, from where numbering goes on if that is beyond the
+        last one; returns how many."""
 
     def evict(self, messages_max: int, bytes_max: int, subject_messages_max: int) -> int:
         """Removes the oldest above the limits (-1: none); returns how many."""
