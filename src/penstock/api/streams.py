@@ -20,10 +20,11 @@ from penstock.api.requests import (
 from penstock.api.stream_info import SUBJECTS_SHOWN_MAX, show_deleted, show_stream
 from penstock.api.unbuilt import unbuilt_feature
 from penstock.model.api_errors import ApiError, Fault
+from penstock.model.limits import SEQUENCE_START_MAX
 from penstock.model.stream_config import StreamConfig
 from penstock.model.stream_request import parse_stream_request
 from penstock.model.timestamps import rfc3339
-from penstock.streams.purging import purge
+from penstock.streams.purging import EVERYTHING, purge
 from penstock.streams.read_request import (
     CONTRADICTIONS,
     WAYS,
@@ -121,6 +122,9 @@ class StreamApi:
         if stream.config.deny_purge:
             raise Fault.PURGE_FAILED.error(reason="stream purge not permitted")
         pattern = request.filter.encode()
+        if pattern in EVERYTHING and request.seq > SEQUENCE_START_MAX:  # numbering goes on there
+            reason = f"purge sequence must be <= {SEQUENCE_START_MAX}"
+            raise Fault.PURGE_FAILED.error(reason=reason)
         count = purge(stream.store, pattern=pattern, sequence=request.seq, keep=request.keep)
         stream.catch_up()  # a purge below a sequence to come moves the last one
         stream.has_begun = True

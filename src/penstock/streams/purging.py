@@ -28,13 +28,15 @@ def roll_up(store: Store, record: Record, scope: bytes) -> None:
 
 def _keep_from(store: Store, keep: int) -> int:
     """The sequence from which on the last `keep` messages are."""
-    sequence = store.state().sequence_last + 1
-    for _ in range(keep):
-        before = store.last_matching(b">", sequence - 1)
-        if before is None:
-            return 0
-        sequence = before
-    return sequence
+    state = store.state()
+    if keep >= state.messages:
+        return 0
+    start = state.sequence_last - keep + 1
+    for first, last in reversed(store.deleted()):
+        if last < start:
+            break
+        start -= last - first + 1  # as many before as are missing here
+    return start
 
 
 def _matching(store: Store, pattern: bytes, start: int, end: int) -> list[int]:

@@ -8,6 +8,7 @@ streams, the limits and the fields that the request named come with the `Draft`.
 """
 
 from penstock.model.api_errors import ApiError, Fault
+from penstock.model.limits import SEQUENCE_START_MAX
 from penstock.model.stream_config import (
     Compression,
     Discard,
@@ -143,6 +144,12 @@ def replicas_are_few(draft: Draft) -> ApiError | None:
         return refused(f"maximum replicas is {bounds.REPLICAS_MAX}")
     if draft.config.num_replicas < 0:
         return Fault.REPLICAS_NEGATIVE.error()
+    return None
+
+
+def first_sequence_leaves_room(draft: Draft) -> ApiError | None:
+    if draft.config.first_seq > SEQUENCE_START_MAX:
+        return refused(f"first sequence must be <= {SEQUENCE_START_MAX}")
     return None
 
 
@@ -364,6 +371,7 @@ CHECKS: tuple[Check, ...] = (
     texts_are_short,
     nothing_unbuilt,
     replicas_are_few,
+    first_sequence_leaves_room,
     limits_are_meant,
     max_age_is_sane,
     default_window_is_meant,

@@ -31,6 +31,11 @@ def test_what_is_not_built_may_have_its_default() -> None:
     create(placement={}, compression="none", allow_msg_schedules=False, allow_batched=False)
 
 
+def test_a_stream_begins_where_numbers_are_left() -> None:
+    assert create(first_seq=2**61).first_seq == 2**61
+    assert refusal(first_seq=2**61 + 1) == (10052, f"first sequence must be <= {2**61}")
+
+
 def test_markers_imply_ttls_which_counters_forbid() -> None:
     answer = refusal(allow_msg_counter=True, subject_delete_marker_ttl=SECOND)
     assert answer == (10052, "counter stream cannot use message TTLs")

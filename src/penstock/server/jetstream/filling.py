@@ -17,7 +17,7 @@ import msgspec
 from penstock.kernel.hub import is_valid_literal
 from penstock.kernel.storage import Blocks, ForeignBlocks
 from penstock.model.api_errors import Fault
-from penstock.model.limits import KIB, MIB
+from penstock.model.limits import KIB, MIB, SEQUENCE_START_MAX
 from penstock.model.stream_config import Storage, StreamConfig
 from penstock.model.timestamps import canonical, unix_ns
 from penstock.storage.archive import (
@@ -32,12 +32,11 @@ from penstock.storage.archive import (
 from penstock.storage.store import Record
 
 FOLDER = "restores"
-SEQUENCE_MAX = 2**62 - 1  # what a record can hold
 STEP_BYTES = 256 * KIB
 WRITE_BYTES = 4 * MIB  # unwritten bytes that are worth a write
 HEADERS_START, HEADERS_END = b"NATS/1.0\r\n", b"\r\n\r\n"
 
-Sequence = Annotated[int, msgspec.Meta(ge=0, le=SEQUENCE_MAX)]
+Sequence = Annotated[int, msgspec.Meta(ge=0, le=SEQUENCE_START_MAX)]
 
 
 class ArchivedState(msgspec.Struct, frozen=True):
@@ -145,7 +144,7 @@ class Filling:
 
     def _check(self, record: Record) -> None:
         number = record.sequence
-        if not self._sequence_last < number <= SEQUENCE_MAX:
+        if not self._sequence_last < number <= SEQUENCE_START_MAX:
             raise ArchiveError(f"message sequence {number} out of order")
         if not is_valid_literal(record.subject):
             raise ArchiveError(f"message sequence {number} has no valid subject")
