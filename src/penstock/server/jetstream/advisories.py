@@ -92,7 +92,3 @@ class Advisories:
         payload = msgspec.json.encode(head | fields)
         with self._gate():
             self._hub.publish(self._account.number, (_PREFIX + subject).encode(), b"", b"", payload)
-
-    # As backups call them.
-    _client = client
-    _send = send

@@ -10,16 +10,15 @@ stream goes on meanwhile, because the log has its messages. A failed sync is nev
 stream stops, and the log keeps what a restart needs of it.
 """
 
-import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from penstock.kernel.storage import Log
 from penstock.model.stream_config import Storage
 from penstock.server.clock import monotonic_ns
-from penstock.server.jetstream.directory import StoreDirectory
 from penstock.server.jetstream.flight import Flight
 from penstock.server.jetstream.keeper import Keeper, Kept
+from penstock.server.jetstream.parts import Parts
 
 _SEGMENTS_MAX = 2  # the one that is written, and one before it
 _SPARE_BYTES = 4 << 20  # for indexes and descriptions
@@ -29,19 +28,12 @@ _AGAIN_NS = 1_000_000_000  # after a failure
 class Checkpoints:
     """Decides when, and sees it through. At most one is under way."""
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        log: Log,
-        directory: StoreDirectory,
-        keeper: Keeper,
-        report: Callable[[str], None],
-    ) -> None:
+    def __init__(self, parts: Parts, log: Log, keeper: Keeper) -> None:
         self._log = log
-        self._loop = loop
-        self._directory = directory
+        self._loop = parts.context.loop
+        self._report = parts.context.logger.error
+        self._directory = parts.directory
         self._keeper = keeper
-        self._report = report
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="penstock-checkpoint")
         self._flight: Flight | None = None
         self._written: Future[None] | None = None

@@ -24,12 +24,11 @@ from penstock.model.stream_config import PersistMode, Storage
 from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.removals import DELETED, Removals
 
-__all__ = ["FORMAT", "Description", "StoreDirectory", "escaped"]
-
 FORMAT = "penstock store 1\n"
 _FOLDER = "jetstream"
 _NAME_CHARACTERS_MAX = 200  # file systems take 255 bytes, the number included
-_TWINS = ("description.json", "description.copy")  # one flipped bit must not cost a stream
+# Twins, because one flipped bit must not cost a stream.
+DESCRIPTION_FILES = ("description.json", "description.copy")
 
 Opened = tuple[Blocks, int | None, list[tuple[int, int]], list[str]]
 
@@ -99,7 +98,7 @@ class StoreDirectory:
         logged = self.log is not None and config.persist_mode is not PersistMode.ASYNC
         folder = self.folder(description)
         folder.mkdir(exist_ok=True)
-        for name in _TWINS:
+        for name in DESCRIPTION_FILES:
             _replace(folder / name, description.sealed(), durable=not logged)
         if logged:
             self.unsynced.add(folder)
@@ -144,7 +143,7 @@ class StoreDirectory:
             raise StorageError("read", str(folder), "this is no stream's folder; left alone")
         self.number_max = max(self.number_max, int(number))
         problems = []
-        for name in _TWINS:
+        for name in DESCRIPTION_FILES:
             try:
                 description = Description.unsealed((folder / name).read_bytes())
             except (OSError, ValueError) as error:
@@ -175,7 +174,7 @@ def sync_descriptions(folders: set[Path]) -> None:
     """Makes the descriptions in stream folders durable, in any thread."""
     there = [folder for folder in folders if folder.exists()]
     for folder in there:
-        for name in _TWINS:
+        for name in DESCRIPTION_FILES:
             _sync(folder / name)
         _sync(folder)
     for parent in {folder.parent for folder in there}:

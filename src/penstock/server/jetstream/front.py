@@ -49,13 +49,15 @@ REQUIRED_LEVEL = b"Nats-Required-Api-Level"
 UNAUDITED = "stream_msg_get"  # unless it is refused, as the reference
 
 Fields = dict[str, Any]
-Handler = Callable[[str, bytes], Fields]
+Handler = Callable[[str, bytes], Fields]  # of the name in the subject, and the payload
+AskedHandler = Callable[[str, bytes, int], Fields]  # of the asking connection too
+Audit = Callable[[int, bytes, bytes, bytes], None]  # connection, subject, request, reply
 
 
 class Row(NamedTuple):
     """What answers a subject."""
 
-    handler: Handler
+    handler: AskedHandler
     kind: str
     refused: Fields  # what a refusal carries beside the error
     tokens: int  # of the subject, before the names in it
@@ -64,10 +66,10 @@ class Row(NamedTuple):
 class ApiFront:
     """Dispatches requests and counts them."""
 
-    def __init__(self, streams: StreamApi, account: Handler) -> None:
+    def __init__(self, streams: StreamApi, account: Handler, audit: Audit) -> None:
         self.total = 0
         self.errors = 0
-        self._audit = streams.keeper.audit
+        self._audit = audit
         self._index = SubjectIndex()
         self._rows: list[Row] = []
         self.add("INFO", account, "account_info", {})
@@ -101,13 +103,20 @@ class ApiFront:
         if level and not is_level_served(level.decode(errors="replace")):
             raise Fault.API_LEVEL_TOO_LOW.error()
         tokens = request.frame.subject.decode(errors="replace").split(".")
-        return row.handler(".".join(tokens[row.tokens :]), request.payload)
+        name = ".".join(tokens[row.tokens :])
+        return row.handler(name, request.payload, request.frame.connection)
 
     def add(self, subject: str, handler: Handler, kind: str, refused: Fields) -> None:
         """One more subject; `refused` is what a refusal carries beside the error."""
+
+        def regardless_of_asker(name: str, payload: bytes, _asked_by: int) -> Fields:
+            return handler(name, payload)
+
+        self.add_asked(subject, regardless_of_asker, kind, refused)
+
+    def add_asked(self, subject: str, handler: AskedHandler, kind: str, refused: Fields) -> None:
+        """One more, whose handler wants to know who asks."""
         pattern = PREFIX + subject
         tokens = [token for token in pattern.split(".") if token not in ("*", ">")]
         self._index.insert(pattern.encode(), len(self._rows))
         self._rows.append(Row(handler, kind, refused, len(tokens)))
-
-    _add = add  # as backups call it

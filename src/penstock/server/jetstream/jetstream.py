@@ -31,6 +31,7 @@ from penstock.server.jetstream.front import PATTERNS, ApiFront
 from penstock.server.jetstream.keeper import Keeper
 from penstock.server.jetstream.losses import update_losses
 from penstock.server.jetstream.outage import Outage
+from penstock.server.jetstream.parts import Parts
 from penstock.server.jetstream.recovery import Recovery
 from penstock.server.jetstream.restores import REFUSED, Restores
 from penstock.server.jetstream.snapshots import Snapshots
@@ -51,37 +52,28 @@ class JetStream:
         self._turns = turns
         self._account = account
         self.directory = StoreDirectory(store_dir(context.options))
-        self._lazy_sync_ns = context.options.jetstream_settings.sync_interval_ns
         self._log = self.directory.open_log()
         self.commit: Commit | None = None
-        if self._lazy_sync_ns is None:
+        if context.options.jetstream_settings.sync_interval_ns is None:
             self.commit = Commit(self._log, hub, turns, self._log_failed)
             self.commit.on_durable = self.directory.removals.carry_out
             self.directory.log = self._log
-        self.keeper = Keeper(context, hub, targets, account, self.directory, self.commit)
-        self._checkpoints = Checkpoints(
-            context.loop, self._log, self.directory, self.keeper, context.logger.error
-        )
-        self._upkeep = Upkeep(
-            context, turns, self.keeper, self._checkpoints.ask, self._lazy_sync_ns
-        )
-        self._outage: Outage | None = None
-        if self.commit is not None:
-            self._outage = Outage(
-                context, self.keeper, self.directory, self.commit, self._log_goes_on
-            )
-        self.front = ApiFront(StreamApi(self.keeper.registry, self.keeper), self._account_info)
-        self.snapshots = Snapshots(context, hub, targets, turns, account, self.keeper, self.commit)
-        self.restores = Restores(
-            context, hub, targets, turns, account, self.keeper, self.directory, self.commit
-        )
-        self.front._add("STREAM.SNAPSHOT.*", self.snapshots.begin, "stream_snapshot", {})
-        self.front._add("STREAM.RESTORE.*", self.restores.begin, "stream_restore", REFUSED)
+        parts = Parts(context, hub, targets, turns, account, self.directory, self.commit)
+        self.keeper = Keeper(parts)
+        self._checkpoints = Checkpoints(parts, self._log, self.keeper)
+        self._upkeep = Upkeep(parts, self.keeper, self._checkpoints.ask)
+        self._outage = Outage(parts, self.keeper, self._log_goes_on)
+        self.snapshots = Snapshots(parts, self.keeper)
+        self.restores = Restores(parts, self.keeper)
+        api = StreamApi(self.keeper.registry, self.keeper)
+        self.front = ApiFront(api, self._account_info, self.keeper.advisories.audit)
+        self.front.add_asked("STREAM.SNAPSHOT.*", self.snapshots.begin, "stream_snapshot", {})
+        self.front.add_asked("STREAM.RESTORE.*", self.restores.begin, "stream_restore", REFUSED)
 
     @property
     def failure(self) -> str:
         """Why no journaled stream can change; empty if all is well."""
-        return "" if self._outage is None else self._outage.failure
+        return self._outage.failure
 
     def start(self, services: Services) -> None:
         self._recover()
@@ -150,7 +142,6 @@ class JetStream:
         kept = self.keeper.kept.get(name)
         if self.failure and (kept is None or kept.store.journal is not None):
             return _error(Fault.UNAVAILABLE.error())
-        self.snapshots.asked_by = self.restores.asked_by = request.frame.connection
         if kept is not None:
             update_losses(kept, self._context.logger.error)
         try:
@@ -175,7 +166,6 @@ class JetStream:
 
     def _log_failed(self, failure: str) -> None:
         assert self.commit is not None
-        assert self._outage is not None
         self._context.loop.remove_reader(self.commit.log.fileno())
         self._checkpoints.pause()
         self._outage.begin(failure)

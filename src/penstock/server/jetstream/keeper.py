@@ -5,23 +5,18 @@ deleting undoes that. After a start, `recover` finds the streams on disk and rep
 them, through the same doors.
 """
 
-import contextlib
 import time
 from collections.abc import Iterable
 
 import msgspec
 
-from penstock.kernel.hub import Hub
 from penstock.model.stream_config import PersistMode, Storage, StreamConfig
-from penstock.routing.accounts import Account
-from penstock.routing.targets import Targets
-from penstock.server.context import Context
 from penstock.server.jetstream.advisories import Advisories
 from penstock.server.jetstream.capacity import capacity
-from penstock.server.jetstream.commit import Commit
+from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.direct import DirectReads
-from penstock.server.jetstream.directory import Description, StoreDirectory
 from penstock.server.jetstream.ingest import Ingest
+from penstock.server.jetstream.parts import Parts
 from penstock.storage.block_store import BlockStore
 from penstock.storage.journal import Journal
 from penstock.streams.direct import direct_subjects
@@ -57,31 +52,26 @@ class Kept:
 class Keeper:
     """All streams of the server's one account."""
 
-    def __init__(
-        self,
-        context: Context,
-        hub: Hub,
-        targets: Targets,
-        account: Account,
-        directory: StoreDirectory,
-        commit: Commit | None,
-    ) -> None:
-        self._context = context
-        self._hub = hub
-        self._targets = targets
-        self._account = account
-        self._directory = directory
-        self._commit = commit
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._directory = parts.directory
         self.registry = Registry()
         self.kept: dict[str, Kept] = {}
-        self.server_name = context.info.server_name
-        gate = contextlib.nullcontext if commit is None else commit.gated
-        self.advisories = Advisories(hub, account, self.server_name, gate)
-        self.audit = self.advisories.audit
-        settings = context.options.jetstream_settings
+        self.server_name = parts.context.info.server_name
+        self.advisories = Advisories(parts.hub, parts.account, self.server_name, parts.gated)
+        settings = parts.context.options.jetstream_settings
         self.strict = settings.strict
-        self._capacity = capacity(settings, directory.root)
-        self._next_number = 1
+        self._capacity = capacity(settings, parts.directory.root)
+        self._numbers_used = 0
+
+    def new_number(self) -> int:
+        """The name of a new stream in the log; none is ever used again."""
+        self._numbers_used += 1
+        return self._numbers_used
+
+    def skip_numbers(self, number: int) -> None:
+        """Numbers up to this one may be in use."""
+        self._numbers_used = max(self._numbers_used, number)
 
     def now_ns(self) -> int:
         return time.time_ns()
@@ -98,8 +88,7 @@ class Keeper:
 
     def create(self, config: StreamConfig) -> Stream:
         config = _with_metadata(config)
-        description = Description(self._next_number, config, self.now_ns())
-        self._next_number += 1
+        description = Description(self.new_number(), config, self.now_ns())
         stream = self.open(description, replayed=False)
         self.advisories.stream_created(config.name)
         return stream
@@ -116,8 +105,8 @@ class Keeper:
         stream.lost = lost
         kept = Kept(stream, store, description.number, mark or 0, lost)
         for note in notes:
-            self._context.logger.warning("Stream %s: %s", config.name, note)
-        self._next_number = max(self._next_number, description.number + 1)
+            self._parts.context.logger.warning("Stream %s: %s", config.name, note)
+        self.skip_numbers(description.number)
         self.registry.add(stream)
         self.kept[config.name] = kept
         if not replayed:
@@ -126,22 +115,22 @@ class Keeper:
         return stream
 
     def listen(self, kept: Kept) -> None:
-        stream = kept.stream
-        commit = self._commit if kept.store.journal else None
-        number = self._account.number
+        stream, parts = kept.stream, self._parts
+        commit = parts.commit if kept.store.journal else None
+        number = parts.account.number
         kept.ingest = Ingest(
-            self._hub,
+            parts.hub,
             stream,
             number,
             commit,
             self.now_ns,
             self._store_failed,
-            self._directory.has_room,
+            parts.directory.has_room,
         )
-        kept.ingest_target = self._targets.add(kept.ingest)
-        bytes_max = self._context.options.max_pending
-        direct = DirectReads(self._hub, stream, number, commit, bytes_max)
-        kept.direct_target = self._targets.add(direct)
+        kept.ingest_target = parts.targets.add(kept.ingest)
+        bytes_max = parts.context.options.max_pending
+        direct = DirectReads(parts.hub, stream, number, commit, bytes_max)
+        kept.direct_target = parts.targets.add(direct)
         self._follow(kept.ingest_target, (), stream.config.subjects)
         self._listen_direct(kept)
 
@@ -159,8 +148,8 @@ class Keeper:
         kept = self.kept.pop(stream.config.name)
         self._follow(kept.ingest_target, stream.config.subjects, ())
         self._follow(kept.direct_target, kept.direct_subjects, ())
-        self._targets.remove(kept.ingest_target)
-        self._targets.remove(kept.direct_target)
+        self._parts.targets.remove(kept.ingest_target)
+        self._parts.targets.remove(kept.direct_target)
         self.registry.remove(stream)
         if kept.store.journal is not None:
             kept.store.journal.deleted()
@@ -175,18 +164,18 @@ class Keeper:
     def _follow(self, target: int, old: Iterable[str], new: Iterable[str]) -> None:
         """Listens to the subjects that are new, and no longer to those that are gone."""
         before, after = set(old), set(new)
+        targets, account = self._parts.targets, self._parts.account
         for subject in before - after:
-            self._targets.ignore(target, self._account, subject.encode())
+            targets.ignore(target, account, subject.encode())
         for subject in after - before:
-            self._targets.listen(target, self._account, subject.encode())
+            targets.listen(target, account, subject.encode())
 
     def _journal(self, description: Description) -> Journal | None:
-        config = description.config
-        lazy = self._commit is None or config.persist_mode is PersistMode.ASYNC
-        if lazy or config.storage is Storage.MEMORY:
+        config, commit = description.config, self._parts.commit
+        is_async = config.persist_mode is PersistMode.ASYNC
+        if commit is None or is_async or config.storage is Storage.MEMORY:
             return None
-        assert self._commit is not None
-        return Journal(self._commit.log, description.number)
+        return Journal(commit.log, description.number)
 
     def _describe(self, kept: Kept) -> None:
         description = Description(kept.number, kept.stream.config, kept.stream.created_ns)
@@ -195,7 +184,7 @@ class Keeper:
         self._directory.write_description(description)
 
     def _store_failed(self, stream: Stream, error: Exception) -> None:
-        self._context.logger.error("Stream %s stopped: %s", stream.config.name, error)
+        self._parts.context.logger.error("Stream %s stopped: %s", stream.config.name, error)
 
 
 def _with_metadata(config: StreamConfig) -> StreamConfig:

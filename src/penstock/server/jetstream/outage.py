@@ -10,11 +10,9 @@ import os
 from collections.abc import Callable
 
 from penstock.kernel.storage import Log
-from penstock.server.context import Context
-from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.description import Description
-from penstock.server.jetstream.directory import StoreDirectory
 from penstock.server.jetstream.keeper import Keeper, Kept
+from penstock.server.jetstream.parts import Parts
 from penstock.server.jetstream.recovery import replay, settle
 from penstock.storage.journal import Journal, Kind
 from penstock.streams.dedup import DedupWindow
@@ -26,18 +24,11 @@ _FREE_BYTES_MIN = 8 << 20  # less would be full again at once
 class Outage:
     """Watches over the log of one server."""
 
-    def __init__(
-        self,
-        context: Context,
-        keeper: Keeper,
-        directory: StoreDirectory,
-        commit: Commit,
-        over: Callable[[Log], None],
-    ) -> None:
-        self._context = context
+    def __init__(self, parts: Parts, keeper: Keeper, over: Callable[[Log], None]) -> None:
+        self._context = parts.context
         self._keeper = keeper
-        self._directory = directory
-        self._commit = commit
+        self._directory = parts.directory
+        self._commit = parts.commit
         self._over = over
         self.failure = ""
 
@@ -61,6 +52,7 @@ class Outage:
             self._later()
             return
         self.failure = ""
+        assert self._commit is not None, "without a log there is no outage"
         self._commit.go_on(log)
         for kept in self._journaled():
             if kept.ingest is not None:

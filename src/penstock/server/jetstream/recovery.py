@@ -46,7 +46,7 @@ class Recovery:
         self._report_losses(log)
         for number in sorted(self._found):
             self._find(number)
-        self._keeper._next_number = max(self._keeper._next_number, number_max + 1)
+        self._keeper.skip_numbers(number_max)
         for kept in self._keeper.kept.values():
             self._settle(kept, log)
         return not any(self._directory.has_folder(number) for number in self._passed_over)

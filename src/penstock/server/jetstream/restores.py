@@ -21,23 +21,19 @@ import msgspec
 from penstock.api.requests import Request, is_empty, parse_request
 from penstock.api.stream_info import show_stream
 from penstock.api.unbuilt import unbuilt_feature
-from penstock.kernel.hub import Hub, picked_frames
+from penstock.kernel.hub import picked_frames
 from penstock.kernel.storage import S2Reader
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.limits import MIB
 from penstock.model.stream_config import Storage, StreamConfig
 from penstock.model.stream_request import StreamRequest, parse_stream_request
 from penstock.model.timestamps import rfc3339
-from penstock.routing.accounts import Account
-from penstock.routing.targets import Targets
-from penstock.server.context import Context
-from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.description import Description
-from penstock.server.jetstream.directory import _TWINS, StoreDirectory
+from penstock.server.jetstream.directory import DESCRIPTION_FILES, StoreDirectory
 from penstock.server.jetstream.filling import FOLDER, Filling
 from penstock.server.jetstream.keeper import Keeper
+from penstock.server.jetstream.parts import Parts
 from penstock.server.jetstream.recovery import remember_ids
-from penstock.server.turns import Turns
 from penstock.storage.archive import ArchiveError
 from penstock.streams.draft import first_error
 from penstock.streams.stream import Stream
@@ -61,30 +57,13 @@ class RestoreRequest(Request, frozen=True, kw_only=True):
 class Restores:
     """All restores under way."""
 
-    def __init__(
-        self,
-        context: Context,
-        hub: Hub,
-        targets: Targets,
-        turns: Turns,
-        account: Account,
-        keeper: Keeper,
-        directory: StoreDirectory,
-        commit: Commit | None,
-    ) -> None:
-        self.context = context
-        self.hub = hub
-        self.targets = targets
-        self.turns = turns
-        self.account = account
+    def __init__(self, parts: Parts, keeper: Keeper) -> None:
+        self.parts = parts
         self.keeper = keeper
-        self.directory = directory
-        self.commit = commit
         self._tasks: set[asyncio.Task[None]] = set()
-        self.asked_by = -1  # the connection whose request is being answered
-        shutil.rmtree(directory.root / FOLDER, ignore_errors=True)  # what a crash left
+        self._clear()  # what a crash left
 
-    def begin(self, name: str, payload: bytes) -> dict[str, Any]:
+    def begin(self, name: str, payload: bytes, asked_by: int) -> dict[str, Any]:
         """The reply's fields: where the chunks go."""
         if is_empty(payload):
             raise Fault.BAD_REQUEST.error()
@@ -96,8 +75,8 @@ class Restores:
         self.check(name, request)
         if len(self._tasks) >= RESTORES_MAX:
             raise Fault.NO_RESOURCES.error()
-        restore = Restore(self, name, request, self.asked_by)
-        task = self.context.loop.create_task(restore.run())
+        restore = Restore(self, name, request, asked_by)
+        task = self.parts.context.loop.create_task(restore.run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return {"deliver_subject": restore.subject}
@@ -105,7 +84,7 @@ class Restores:
     def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
-        shutil.rmtree(self.directory.root / FOLDER, ignore_errors=True)
+        self._clear()
 
     def check(self, name: str, request: StreamRequest) -> StreamConfig:
         """The configuration, if there may be such a stream; also when it is about to become one."""
@@ -130,6 +109,9 @@ class Restores:
             return server.memory_bytes_max - server.memory_bytes_reserved
         return server.storage_bytes_max - server.storage_bytes_reserved
 
+    def _clear(self) -> None:
+        shutil.rmtree(self.parts.directory.root / FOLDER, ignore_errors=True)
+
 
 class Restore:
     """One restore: the target of its chunks, and the task that takes them in."""
@@ -138,6 +120,8 @@ class Restore:
         self, restores: Restores, name: str, request: StreamRequest, asked_by: int
     ) -> None:
         self._restores = restores
+        self._parts = restores.parts
+        self._keeper = restores.keeper
         self._name = name
         self._request = request
         self._token = secrets.token_hex(11)
@@ -148,32 +132,30 @@ class Restore:
         self._reader = S2Reader()
         self._filling: Filling | None = None
         self._error: ApiError | None = None
-        self._target = restores.targets.add(self)
-        restores.targets.listen(self._target, restores.account, self.subject.encode())
-        advisories = restores.keeper.advisories
+        self._target = self._parts.listen(self, self.subject.encode())
         self._received_bytes = 0
-        self._start_ns = restores.keeper.now_ns()
-        self._told: dict[str, Any] = {"stream": name, "client": advisories._client(asked_by)}
-        advisories._send(f"STREAM.RESTORE_CREATE.{name}", "restore_create", self._told)
+        self._start_ns = self._keeper.now_ns()
+        advisories = self._keeper.advisories
+        self._told: dict[str, Any] = {"stream": name, "client": advisories.client(asked_by)}
+        advisories.send(f"STREAM.RESTORE_CREATE.{name}", "restore_create", self._told)
 
     def take(self, start: int, end: int) -> None:
-        for frame in picked_frames(self._restores.hub, start, end):
+        for frame in picked_frames(self._parts.hub, start, end):
             self._waiting_bytes += len(frame.body)
             self._chunks.append((frame.reply, frame.body))
         self._arrived.set()
 
     async def run(self) -> None:
-        restores = self._restores
-        logger = restores.context.logger
+        logger = self._parts.context.logger
         logger.info("Starting restore of stream %s", self._name)
         try:
-            config = restores.check(self._name, self._request)
+            config = self._restores.check(self._name, self._request)
             self._filling = Filling(
-                restores.directory.root,
+                self._parts.directory.root,
                 self._token,
                 config,
-                restores.context.options.max_payload,
-                restores.bytes_max(config.storage),
+                self._parts.context.options.max_payload,
+                self._restores.bytes_max(config.storage),
             )
             await self._take_chunks()
         except TimeoutError:
@@ -183,8 +165,7 @@ class Restore:
         except Exception:  # a bug of ours; whoever waits will stop waiting
             logger.exception("Restore of stream %s failed", self._name)
         finally:
-            restores.targets.ignore(self._target, restores.account, self.subject.encode())
-            restores.targets.remove(self._target)
+            self._parts.ignore(self._target, self.subject.encode())
             self._let_go()
 
     async def _take_chunks(self) -> None:
@@ -230,7 +211,7 @@ class Restore:
         except (ArchiveError, ValueError) as error:
             self._error = Fault.RESTORE_FAILED.error(reason=error)
         except OSError as error:  # its text names a path, which is none of the client's business
-            self._restores.context.logger.error("Restore of stream %s: %s", self._name, error)
+            self._parts.context.logger.error("Restore of stream %s: %s", self._name, error)
             self._error = Fault.RESTORE_FAILED.error(reason="the store cannot be written")
         if self._error is not None:
             self._let_go()
@@ -246,28 +227,27 @@ class Restore:
             async with self._failing():
                 stream = await self._adopted()
         fields: dict[str, Any] = {"type": CREATE_TYPE}
-        restores, logger = self._restores, self._restores.context.logger
+        logger = self._parts.context.logger
         if stream is None:
             assert self._error is not None
             fields["error"] = self._error.shown()
             logger.warning("Restore of stream %s failed: %s", self._name, self._error)
         else:
-            fields |= show_stream(stream, restores.keeper.now_ns())
+            fields |= show_stream(stream, self._keeper.now_ns())
             logger.info("Completed restore of stream %s", self._name)
-            restores.keeper.advisories.stream_created(self._name)
+            self._keeper.advisories.stream_created(self._name)
         self._tell_complete()
-        commit = restores.commit
-        with contextlib.nullcontext() if commit is None else commit.gated():
+        with self._parts.gated():
             self._publish(reply, msgspec.json.encode(fields))
 
     def _tell_complete(self) -> None:
-        keeper = self._restores.keeper
         told = self._told | {
             "start": rfc3339(self._start_ns),
-            "end": rfc3339(keeper.now_ns()),
+            "end": rfc3339(self._keeper.now_ns()),
             "bytes": self._received_bytes,
         }
-        keeper.advisories._send(f"STREAM.RESTORE_COMPLETE.{self._name}", "restore_complete", told)
+        subject = f"STREAM.RESTORE_COMPLETE.{self._name}"
+        self._keeper.advisories.send(subject, "restore_complete", told)
 
     async def _adopted(self) -> Stream:
         filling = self._filling
@@ -276,21 +256,19 @@ class Restore:
             raise ArchiveError("unexpected end of the archive")
         await filling.settle()
         # From here on in one step: nobody sees a part of it.
-        restores = self._restores
-        keeper = restores.keeper
-        if restores.commit is not None and restores.commit.failure:
+        keeper, commit, directory = self._keeper, self._parts.commit, self._parts.directory
+        if commit is not None and commit.failure:
             raise Fault.UNAVAILABLE.error()
-        config = restores.check(self._name, self._request)
+        config = self._restores.check(self._name, self._request)
         created_ns = max(0, filling.created_ns) or keeper.now_ns()
-        description = Description(keeper._next_number, config, created_ns)
+        description = Description(keeper.new_number(), config, created_ns)
         if config.storage is Storage.FILE:
-            mark = 0 if restores.commit is None else restores.commit.log.last()
-            filling.blocks.checkpoint(mark, True)
-            _move_in(filling.folder / "stream", restores.directory, description)
+            filling.blocks.checkpoint(0 if commit is None else commit.log.last(), True)
+            _move_in(filling.folder / "stream", directory, description)
         try:
             stream = keeper.open(description, replayed=False)
         except OSError:
-            shutil.rmtree(restores.directory.folder(description), ignore_errors=True)
+            shutil.rmtree(directory.folder(description), ignore_errors=True)
             raise
         if config.storage is Storage.MEMORY:
             keeper.kept[self._name].store.blocks = filling.blocks
@@ -302,9 +280,8 @@ class Restore:
         return stream
 
     def _publish(self, subject: bytes, payload: bytes) -> None:
-        restores = self._restores
-        restores.hub.publish(restores.account.number, subject, b"", b"", payload)
-        restores.turns.flush()
+        self._parts.publish(subject, payload)
+        self._parts.turns.flush()
 
 
 class RestoreEndedError(Exception):
@@ -313,7 +290,7 @@ class RestoreEndedError(Exception):
 
 def _move_in(folder: Path, directory: StoreDirectory, description: Description) -> None:
     """The folder becomes a stream's, with everything in it."""
-    for name in _TWINS:
+    for name in DESCRIPTION_FILES:
         with (folder / name).open("wb") as file:
             file.write(description.sealed())
             file.flush()

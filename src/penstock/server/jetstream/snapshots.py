@@ -15,18 +15,14 @@ import msgspec
 
 from penstock.api.requests import Request, is_empty, parse_request
 from penstock.api.stream_info import show_config, show_state
-from penstock.kernel.hub import Hub, Interest, is_valid_literal
+from penstock.kernel.hub import Interest, is_valid_literal
 from penstock.kernel.storage import encode_entry, s2_chunk, s2_start
 from penstock.model.api_errors import Fault
 from penstock.model.limits import KIB, MIB
 from penstock.model.stream_config import Int64
 from penstock.model.timestamps import rfc3339
-from penstock.routing.accounts import Account
-from penstock.routing.targets import Targets
-from penstock.server.context import Context
-from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.keeper import Keeper
-from penstock.server.turns import Turns
+from penstock.server.jetstream.parts import Parts
 from penstock.storage.archive import END, MAGIC
 from penstock.streams.stream import Stream
 
@@ -61,27 +57,12 @@ class SnapshotError(Exception):
 class Snapshots:
     """All snapshots under way."""
 
-    def __init__(
-        self,
-        context: Context,
-        hub: Hub,
-        targets: Targets,
-        turns: Turns,
-        account: Account,
-        keeper: Keeper,
-        commit: Commit | None,
-    ) -> None:
-        self._context = context
-        self._hub = hub
-        self._targets = targets
-        self._turns = turns
-        self._account = account
+    def __init__(self, parts: Parts, keeper: Keeper) -> None:
+        self._parts = parts
         self._keeper = keeper
-        self._commit = commit
         self._tasks: set[asyncio.Task[None]] = set()
-        self.asked_by = -1  # the connection whose request is being answered
 
-    def begin(self, name: str, payload: bytes) -> dict[str, Any]:
+    def begin(self, name: str, payload: bytes, asked_by: int) -> dict[str, Any]:
         """The reply's fields; the chunks follow it."""
         if is_empty(payload):
             raise Fault.BAD_REQUEST.error()
@@ -92,7 +73,8 @@ class Snapshots:
         if len(self._tasks) >= SNAPSHOTS_MAX:
             raise Fault.NO_RESOURCES.error()
         state = show_state(stream)
-        task = self._context.loop.create_task(self._run(stream, request, state, self.asked_by))
+        snapshot = Snapshot(self._parts, self._keeper, stream, request, state, asked_by)
+        task = self._parts.context.loop.create_task(snapshot.run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return {"config": show_config(stream, with_versions=False), "state": state}
@@ -101,26 +83,41 @@ class Snapshots:
         for task in self._tasks:
             task.cancel()
 
-    async def _run(
-        self, stream: Stream, request: SnapshotRequest, state: dict[str, Any], asked_by: int
+
+class Snapshot:
+    """One snapshot: the task that sends its chunks."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        keeper: Keeper,
+        stream: Stream,
+        request: SnapshotRequest,
+        state: dict[str, Any],
+        asked_by: int,
     ) -> None:
-        logger, name = self._context.logger, stream.config.name
+        self._parts = parts
+        self._keeper = keeper
+        self._stream = stream
+        self._name = stream.config.name
+        self._state = state
+        self._asked_by = asked_by
+        self._deliver = request.deliver_subject.encode()
+        self._window = Window(request)
+        self._ack_subject = f"$JS.SNAPSHOT.ACK.{self._name}.{secrets.token_hex(11)}"
+
+    async def run(self) -> None:
+        logger, name, advisories = self._parts.context.logger, self._name, self._keeper.advisories
         logger.info("Starting snapshot of stream %s", name)
-        advisories, start_ns, failure = self._keeper.advisories, self._keeper.now_ns(), ""
-        client = advisories._client(asked_by)
-        told: dict[str, Any] = {"stream": name, "client": client}
-        subject = f"STREAM.SNAPSHOT_CREATE.{name}"
-        advisories._send(subject, "snapshot_create", told | {"state": state})
-        window = Window(request)
-        ack_subject = f"$JS.SNAPSHOT.ACK.{name}.{secrets.token_hex(11)}"
-        target = self._targets.add(window)
-        pattern = f"{ack_subject}.>".encode()
-        self._targets.listen(target, self._account, pattern)
-        deliver = request.deliver_subject.encode()
+        start_ns, failure = self._keeper.now_ns(), ""
+        told: dict[str, Any] = {"stream": name, "client": advisories.client(self._asked_by)}
+        begun = told | {"state": self._state}
+        advisories.send(f"STREAM.SNAPSHOT_CREATE.{name}", "snapshot_create", begun)
+        pattern = f"{self._ack_subject}.>".encode()
+        target = self._parts.listen(self._window, pattern)
         try:
-            chunks = Chunks(self._archive(stream, state), window.chunk_bytes)
-            await self._wait_subscribed(asked_by, deliver)
-            status = await self._send(chunks, window, deliver, ack_subject)
+            await self._wait_subscribed()
+            status = await self._send(Chunks(self._archive(), self._window.chunk_bytes))
             logger.info("Completed snapshot of stream %s", name)
         except SnapshotError as error:
             logger.warning("Snapshot of stream %s failed: %s", name, error)
@@ -130,71 +127,68 @@ class Snapshots:
             logger.exception("Snapshot of stream %s failed", name)
             failure, status = "internal error", b"NATS/1.0 500 Internal Error\r\n\r\n"
         finally:
-            self._targets.ignore(target, self._account, pattern)
-            self._targets.remove(target)
+            self._parts.ignore(target, pattern)
         told |= {"start": rfc3339(start_ns), "end": rfc3339(self._keeper.now_ns())}
         told |= {"error": failure} if failure else {}
-        advisories._send(f"STREAM.SNAPSHOT_COMPLETE.{name}", "snapshot_complete", told)
-        self._publish(deliver, b"", status, b"")
+        advisories.send(f"STREAM.SNAPSHOT_COMPLETE.{name}", "snapshot_complete", told)
+        self._publish(b"", headers=status)
 
-    async def _send(
-        self, chunks: "Chunks", window: "Window", deliver: bytes, ack_subject: str
-    ) -> bytes:
+    async def _send(self, chunks: "Chunks") -> bytes:
         """Sends everything; the headers of the empty message that ends it."""
         number = 0
         while True:
-            await window.wait_slot()
+            await self._window.wait_slot()
             chunk = await chunks.next()
             await self._wait_durable()
-            is_last = len(chunk) < window.chunk_bytes
+            is_last = len(chunk) < self._window.chunk_bytes
             number += 1
-            reply = "" if is_last else f"{ack_subject}.{len(chunk)}.{number}"
-            if chunk and not self._publish(deliver, reply.encode(), b"", chunk):
+            reply = "" if is_last else f"{self._ack_subject}.{len(chunk)}.{number}"
+            if chunk and not self._publish(chunk, reply=reply.encode()):
                 raise SnapshotError("408 No Interest")
             if is_last:  # as the reference: a status only if there was a whole chunk
                 return DONE if number > 1 else b""
 
-    def _publish(self, subject: bytes, reply: bytes, headers: bytes, payload: bytes) -> bool:
-        heard = self._hub.publish(self._account.number, subject, reply, headers, payload)
-        self._turns.flush()
+    def _publish(self, payload: bytes, *, headers: bytes = b"", reply: bytes = b"") -> bool:
+        heard = self._parts.publish(self._deliver, payload, headers, reply)
+        self._parts.turns.flush()
         return heard
 
-    async def _wait_subscribed(self, connection: int, deliver: bytes) -> None:
+    async def _wait_subscribed(self) -> None:
         """For a while, until the asker listens to exactly this subject.
 
         The CLI subscribes when it has the reply, to a subject that its wildcard for replies would
         swallow. Somebody else may listen in the asker's place, so it is no error if it does not.
         """
-        matching_before = -1
+        hub, matching_before = self._parts.hub, -1
         for _ in range(round(INTEREST_SECONDS_MAX / INTEREST_POLL_SECONDS)):
-            matching = len(self._hub.own_sids(connection, deliver))
+            matching = len(hub.own_sids(self._asked_by, self._deliver))
             if matching != matching_before:  # only then a look at all that it listens to
-                interests = map(Interest._make, self._hub.interests(connection))
-                if any(interest.pattern == deliver for interest in interests):
+                interests = map(Interest._make, hub.interests(self._asked_by))
+                if any(interest.pattern == self._deliver for interest in interests):
                     return
             matching_before = matching
             await asyncio.sleep(INTEREST_POLL_SECONDS)
 
     async def _wait_durable(self) -> None:
         """Until everything written to the log so far may be told."""
-        if self._commit is None:
+        if self._parts.commit is None:
             return
-        log = self._commit.log
+        log = self._parts.commit.log
         entry = log.last()
         while log.durable() < entry:
             if log.failure() is not None:
                 raise SnapshotError("500 the commit log stopped")
             await asyncio.sleep(DURABLE_POLL_SECONDS)
 
-    def _archive(self, stream: Stream, state: dict[str, Any]) -> Iterator[bytes]:
+    def _archive(self) -> Iterator[bytes]:
         """The archive before compression, in slices."""
-        shown = msgspec.json.encode(state | {"consumer_count": 0})
+        shown = msgspec.json.encode(self._state | {"consumer_count": 0})
         data = bytearray(MAGIC)
         data += encode_entry(b"state.json", self._keeper.now_ns(), 0, b"", shown)
-        sequence, last = state["first_seq"], state["last_seq"]
-        store = stream.store
+        sequence, last = self._state["first_seq"], self._state["last_seq"]
+        store = self._stream.store
         while True:
-            if self._keeper.registry.find(stream.config.name) is not stream:
+            if self._keeper.registry.find(self._name) is not self._stream:
                 raise SnapshotError("500 the stream was deleted")
             try:
                 while len(data) < SLICE_BYTES:
@@ -208,7 +202,7 @@ class Snapshots:
                         data += encode_entry(subject, time_ns, number, headers, payload)
                     sequence = found + 1
             except OSError as error:  # its text names a path
-                self._context.logger.error("Stream %s: %s", stream.config.name, error)
+                self._parts.context.logger.error("Stream %s: %s", self._name, error)
                 raise SnapshotError(f"500 couldn't load message {sequence}") from None
             yield bytes(data)
             data.clear()

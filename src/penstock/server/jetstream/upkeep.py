@@ -7,10 +7,9 @@ waited in memory meanwhile.
 from collections.abc import Callable, Iterable
 
 from penstock.model.stream_config import Storage
-from penstock.server.context import Context
 from penstock.server.jetstream.keeper import Keeper, Kept
 from penstock.server.jetstream.losses import update_losses
-from penstock.server.turns import Turns
+from penstock.server.jetstream.parts import Parts
 
 _EXPIRY_CHECK_NS = 200_000_000
 _WRITE_BEHIND_NS = 100_000_000  # how long an async stream's messages are in memory only
@@ -22,18 +21,14 @@ class Upkeep:
     """The timers of the streams."""
 
     def __init__(
-        self,
-        context: Context,
-        turns: Turns,
-        keeper: Keeper,
-        sync: Callable[[Iterable[Kept]], None],
-        sync_interval_ns: int | None,
+        self, parts: Parts, keeper: Keeper, sync: Callable[[Iterable[Kept]], None]
     ) -> None:
-        self._context = context
-        self._turns = turns
+        self._context = parts.context
+        self._turns = parts.turns
         self._keeper = keeper
         self._sync_streams = sync
-        self._sync_interval_ns = sync_interval_ns or _ASYNC_SYNC_NS
+        settings = parts.context.options.jetstream_settings
+        self._sync_interval_ns = settings.sync_interval_ns or _ASYNC_SYNC_NS
 
     def start(self) -> None:
         self._sync_later()
