@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import time
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.crash.length import IS_LONG
 from tests.crash.load import Publisher, create
 from tests.crash.node import Node
 from tests.crash.volume import Volume, require_root
-from tests.crash.wire import Wire, published
+from tests.crash.wire import Message, Wire, published
 
 MODES = {"default": "", "lazy": 'sync_interval: "2m"'}
 FAULTS = ["fdatasync:error=EIO", "pwrite64:error=EIO", "pwrite64:error=ENOSPC"]
@@ -108,6 +109,33 @@ def test_a_disk_that_fails(tmp_path: Path, fault: str) -> None:
         check_return(node, history)
     with Node(tmp_path) as node:
         check_return(node, history)
+
+
+def test_a_snapshot_does_not_outlive_the_log(tmp_path: Path) -> None:
+    """What was walked before may be what the outage has taken back; one in memory goes on."""
+    wrapper = (*STRACE, "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO:when=40")
+    with Node(tmp_path, wrapper=wrapper) as node, contextlib.closing(Wire(node.port)) as wire:
+        file = begin_snapshot(wire, "FILE")
+        memory = begin_snapshot(wire, "MEMORY")
+        while node.health()[0] == 200:
+            wire.ask("FILE.x", b"will fail at some time")
+        wait_health(node, 200)
+        wire.send(published(file.reply, "", b""))
+        ended = wire.wait("deliver.FILE")
+        assert ended.headers == b"NATS/1.0 500 the commit log stopped\r\n\r\n"
+        wire.send(published(memory.reply, "", b""))
+        assert len(wire.wait("deliver.MEMORY").payload) == 1024
+
+
+def begin_snapshot(wire: Wire, name: str) -> Message:
+    """The first chunk; another one needs an acknowledgement."""
+    create(wire, name, storage=name.lower())
+    for _ in range(4):
+        wire.request(f"{name}.x", os.urandom(500_000))
+    wire.send(f"SUB deliver.{name} {name}\r\n".encode())
+    body = {"deliver_subject": f"deliver.{name}", "chunk_size": 1024, "window_size": 1024}
+    wire.ask(f"$JS.API.STREAM.SNAPSHOT.{name}", json.dumps(body).encode())
+    return wire.wait(f"deliver.{name}")
 
 
 @pytest.mark.skipif(not IS_LONG, reason="waits for a slow disk; part of make campaign")

@@ -15,6 +15,7 @@ class Message(NamedTuple):
     subject: str
     headers: bytes
     payload: bytes
+    reply: str = ""
 
 
 class Wire:
@@ -80,7 +81,9 @@ class Wire:
             if len(data) < end + 2 + size + 2:
                 break
             body = data[end + 2 : end + 2 + size]
-            found.append(Message(words[1].decode(), body[:header_size], body[header_size:]))
+            reply = words[3].decode() if len(words) > (5 if verb == b"HMSG" else 4) else ""
+            subject = words[1].decode()
+            found.append(Message(subject, body[:header_size], body[header_size:], reply))
             at = end + 2 + size + 2
         self._buffer = data[at:]
         return found

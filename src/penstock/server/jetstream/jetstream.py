@@ -56,7 +56,7 @@ class JetStream:
         self.commit: Commit | None = None
         if context.options.jetstream_settings.sync_interval_ns is None:
             self.commit = Commit(self._log, hub, turns, self._log_failed)
-            self.commit.on_durable = self.directory.removals.carry_out
+            self.commit.on_durable = self._log_moved
             self.directory.log = self._log
         parts = Parts(context, hub, targets, turns, account, self.directory, self.commit)
         self.keeper = Keeper(parts)
@@ -164,11 +164,16 @@ class JetStream:
         if not self.failure:
             self._checkpoints.end_turn()
 
+    def _log_moved(self, durable: int) -> None:
+        self.directory.removals.carry_out(durable)
+        self.snapshots.log_moved()
+
     def _log_failed(self, failure: str) -> None:
         assert self.commit is not None
         self._context.loop.remove_reader(self.commit.log.fileno())
         self._checkpoints.pause()
         self._outage.begin(failure)
+        self.snapshots.log_failed()
 
     def _log_goes_on(self, log: Log) -> None:
         assert self.commit is not None

@@ -3,12 +3,13 @@
 Strategy: the reply says what the stream has at that moment, and a task then walks the messages up
 to there, a slice at a time between turns. What was removed meanwhile is not in the archive. A
 chunk leaves when everything written so far is durable, since it may tell of it, and when fewer
-than a window of chunks are unacknowledged.
+than a window of chunks are unacknowledged. If the commit log fails meanwhile, the snapshot does:
+what was already walked may never have been durable.
 """
 
 import asyncio
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -33,7 +34,6 @@ WINDOW_BYTES_MIN, WINDOW_BYTES_MAX = KIB, 32 * MIB
 ACK_SECONDS_MAX = 5.0  # the reference's: after that the receiver has stalled
 INTEREST_SECONDS_MAX = 2.0  # the CLI subscribes after it has read the reply
 INTEREST_POLL_SECONDS = 0.01
-DURABLE_POLL_SECONDS = 0.002
 SLICE_BYTES = 256 * KIB  # of messages walked in one go: about a millisecond
 SNAPSHOTS_MAX = 64  # at the same time; each holds a window of chunks
 
@@ -60,7 +60,7 @@ class Snapshots:
     def __init__(self, parts: Parts, keeper: Keeper) -> None:
         self._parts = parts
         self._keeper = keeper
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[Snapshot, asyncio.Task[None]] = {}
 
     def begin(self, name: str, payload: bytes, asked_by: int) -> dict[str, Any]:
         """The reply's fields; the chunks follow it."""
@@ -75,12 +75,23 @@ class Snapshots:
         state = show_state(stream)
         snapshot = Snapshot(self._parts, self._keeper, stream, request, state, asked_by)
         task = self._parts.context.loop.create_task(snapshot.run())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[snapshot] = task
+        task.add_done_callback(lambda _task: self._tasks.pop(snapshot))
         return {"config": show_config(stream, with_versions=False), "state": state}
 
+    def log_moved(self) -> None:
+        """More is durable: chunks that waited for it may leave."""
+        for snapshot in self._tasks:
+            snapshot.changed.set()
+
+    def log_failed(self) -> None:
+        for snapshot in self._tasks:
+            if snapshot.is_journaled:
+                snapshot.error = SnapshotError("500 the commit log stopped")
+                snapshot.changed.set()
+
     def stop(self) -> None:
-        for task in self._tasks:
+        for task in self._tasks.values():
             task.cancel()
 
 
@@ -103,7 +114,10 @@ class Snapshot:
         self._state = state
         self._asked_by = asked_by
         self._deliver = request.deliver_subject.encode()
-        self._window = Window(request)
+        self.is_journaled = keeper.kept[self._name].store.journal is not None
+        self.changed = asyncio.Event()  # something that is waited for may be there
+        self.error: SnapshotError | None = None
+        self._window = Window(request, self.changed.set)
         self._ack_subject = f"$JS.SNAPSHOT.ACK.{self._name}.{secrets.token_hex(11)}"
 
     async def run(self) -> None:
@@ -137,7 +151,7 @@ class Snapshot:
         """Sends everything; the headers of the empty message that ends it."""
         number = 0
         while True:
-            await self._window.wait_slot()
+            await self._wait_slot()
             chunk = await chunks.next()
             await self._wait_durable()
             is_last = len(chunk) < self._window.chunk_bytes
@@ -171,14 +185,24 @@ class Snapshot:
 
     async def _wait_durable(self) -> None:
         """Until everything written to the log so far may be told."""
-        if self._parts.commit is None:
-            return
-        log = self._parts.commit.log
-        entry = log.last()
-        while log.durable() < entry:
-            if log.failure() is not None:
-                raise SnapshotError("500 the commit log stopped")
-            await asyncio.sleep(DURABLE_POLL_SECONDS)
+        commit = self._parts.commit
+        if commit is not None and self.is_journaled:
+            entry = commit.log.last()
+            await self._wait(lambda: commit.log.durable() >= entry)
+
+    async def _wait_slot(self) -> None:
+        try:
+            async with asyncio.timeout(ACK_SECONDS_MAX):
+                await self._wait(self._window.take_slot)
+        except TimeoutError:
+            raise SnapshotError("408 No Flow Response") from None
+
+    async def _wait(self, is_there: Callable[[], bool]) -> None:
+        while self.error is None and not is_there():
+            self.changed.clear()
+            await self.changed.wait()
+        if self.error is not None:
+            raise self.error
 
     def _archive(self) -> Iterator[bytes]:
         """The archive before compression, in slices."""
@@ -211,28 +235,25 @@ class Snapshot:
 class Window:
     """How many chunks may be on their way; the target of their acknowledgements."""
 
-    def __init__(self, request: SnapshotRequest) -> None:
+    def __init__(self, request: SnapshotRequest, changed: Callable[[], None]) -> None:
         chunk_bytes = request.chunk_size or CHUNK_BYTES
         self.chunk_bytes = min(max(CHUNK_BYTES_MIN, chunk_bytes), CHUNK_BYTES_MAX)
         window_bytes = request.window_size or WINDOW_BYTES
         window_bytes = min(max(WINDOW_BYTES_MIN, window_bytes), WINDOW_BYTES_MAX)
         self._slots_max = max(1, window_bytes // self.chunk_bytes)
         self._slots = self._slots_max
-        self._acknowledged = asyncio.Event()
+        self._changed = changed
 
     def take(self, start: int, end: int) -> None:
         self._slots = min(self._slots + end - start, self._slots_max)
-        self._acknowledged.set()
+        self._changed()
 
-    async def wait_slot(self) -> None:
-        while self._slots == 0:
-            self._acknowledged.clear()
-            try:
-                async with asyncio.timeout(ACK_SECONDS_MAX):
-                    await self._acknowledged.wait()
-            except TimeoutError:
-                raise SnapshotError("408 No Flow Response") from None
+    def take_slot(self) -> bool:
+        """False if there is none."""
+        if self._slots == 0:
+            return False
         self._slots -= 1
+        return True
 
 
 class Chunks:
