@@ -19,6 +19,14 @@ MODES = {"default": "", "lazy": 'sync_interval: "2m"'}
 FAULTS = ["fdatasync:error=EIO", "pwrite64:error=EIO", "pwrite64:error=ENOSPC"]
 STRACE = ("strace", "-f", "-qq", "-o", "/dev/null", "--seccomp-bpf")
 WAIT_SECONDS_MAX = 15.0
+STOPPED = {  # requests that a stopped stream refuses
+    "FILE.x": b"FILE:0:",
+    "$JS.API.STREAM.INFO.FILE": b"",
+    "$JS.API.STREAM.MSG.GET.FILE": b'{"seq": 1}',
+    "$JS.API.STREAM.MSG.DELETE.FILE": b'{"seq": 1}',
+    "$JS.API.STREAM.PURGE.FILE": b"",
+    "$JS.API.STREAM.SNAPSHOT.FILE": b'{"deliver_subject": "d"}',
+}
 
 
 def wait_health(node: Node, status: int) -> str:
@@ -47,12 +55,21 @@ def start_load(node: Node, history: History) -> Publisher:
 
 
 def check_outage(node: Node) -> None:
-    """The failed stream says so at once; another one does not notice."""
+    """The failed stream says so at once, whatever is asked; another one does not notice."""
     with contextlib.closing(Wire(node.port)) as wire:
         assert wire.request("MEMORY.x", b"goes on")["seq"] > 0
         assert wire.request("$JS.API.STREAM.INFO.MEMORY")["state"]["messages"] > 0
-        answer = wire.request("FILE.x", b"FILE:0:")
-        assert answer.get("error", {}).get("err_code") == 10077, answer
+        assert wire.wait(wire.ask("$JS.API.DIRECT.GET.MEMORY.MEMORY.x", b"")).payload == b"goes on"
+        for subject, body in STOPPED.items():
+            answer = wire.request(subject, body)
+            assert answer.get("error", {}).get("err_code") == 10077, answer
+            assert answer["error"]["description"].startswith("the store failed: ")
+            assert "jetstream/" not in answer["error"]["description"], "no path for clients"
+            assert subject == "FILE.x" or answer["type"].startswith("io.nats.jetstream.api.v1.")
+        for subject in ("$JS.API.DIRECT.GET.FILE", "$JS.API.DIRECT.GET.FILE.FILE.1"):
+            read = wire.wait(wire.ask(subject, b'{"seq": 1}' if subject.endswith("E") else b""))
+            assert read.headers.startswith(b"NATS/1.0 500 the store failed: ")
+            assert read.payload == b""
 
 
 def check_return(node: Node, history: History) -> None:

@@ -25,6 +25,7 @@ class Wire:
         self._socket = socket.create_connection((HOST, port), timeout=10)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
+        self._unread: list[Message] = []  # came together with one that was waited for
         self._requests = 0
         self._inbox = f"_INBOX.{self._socket.getsockname()[1]}."
         self.send(CONNECT + f"SUB {self._inbox}* 1\r\n".encode())
@@ -37,6 +38,9 @@ class Wire:
 
     def read(self, seconds_max: float) -> list[Message]:
         """What arrived, after waiting for something for a while."""
+        if self._unread:
+            unread, self._unread = self._unread, []
+            return unread
         ready, _, _ = select.select([self._socket], [], [], seconds_max)
         if not ready:
             return []
@@ -60,8 +64,10 @@ class Wire:
     def wait(self, subject: str, seconds_max: float = 5.0) -> Message:
         deadline = time.monotonic() + seconds_max
         while (left := deadline - time.monotonic()) > 0:
-            for message in self.read(left):
+            messages = self.read(left)
+            for position, message in enumerate(messages, 1):
                 if message.subject == subject:
+                    self._unread = messages[position:]
                     return message
         raise TimeoutError(f"nothing on {subject} after {seconds_max} s")
 

@@ -97,6 +97,11 @@ def answer(
     return _one(stream, request.wanted(), request.headerless)
 
 
+def failed(reason: str) -> Answer:
+    """What ends a request that the store fails; not 503, which says that nobody listens."""
+    return _headers(f"NATS/1.0 500 {reason}\r\n".encode(), ()), b""
+
+
 def _asked(payload: bytes) -> ReadRequest | Status:
     if not payload:
         return Status.EMPTY

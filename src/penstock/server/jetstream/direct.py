@@ -1,35 +1,56 @@
-"""Direct reads as a target: requests of a turn in, messages out, behind the commit gate."""
+"""Direct reads as a target: requests of a turn in, messages out, behind the commit gate.
+
+A stream that has stopped answers with its failure, which depends on nothing and does not wait: what
+it holds may never become durable. The same status (500) ends a read that the disk failed.
+"""
 
 import contextlib
+from collections.abc import Callable
 
-from penstock.kernel.hub import Frame, Hub, picked_frames
-from penstock.server.jetstream.commit import Commit
-from penstock.streams.direct import answer
+from penstock.kernel.hub import Frame, picked_frames
+from penstock.server.jetstream.parts import Parts
+from penstock.server.jetstream.refusals import reason_of
+from penstock.streams.direct import answer, failed
 from penstock.streams.stream import Stream
+
+Gate = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 class DirectReads:
     """The target behind a stream's direct-read subjects."""
 
     def __init__(
-        self, hub: Hub, stream: Stream, account_number: int, commit: Commit | None, bytes_max: int
+        self, parts: Parts, stream: Stream, gate: Gate, failure: Callable[[], str]
     ) -> None:
-        self._hub = hub
+        self._parts = parts
         self._stream = stream
-        self._account_number = account_number
-        self._commit = commit
-        self._bytes_max = bytes_max
+        self._gate = gate
+        self._failure = failure  # why the stream has stopped; empty while it has not
 
     def take(self, start: int, end: int) -> None:
-        for frame in picked_frames(self._hub, start, end):
-            if frame.reply:  # a request without one has no answer
+        for frame in picked_frames(self._parts.hub, start, end):
+            if not frame.reply:
+                continue  # it has no answer
+            if failure := self._failure():
+                self._refuse(frame, failure)
+                continue
+            with self._gate():
                 self._answer(frame)
 
     def _answer(self, frame: Frame) -> None:
-        answers = answer(self._stream, frame.subject, frame.headers, frame.body, self._bytes_max)
-        gate = contextlib.nullcontext() if self._commit is None else self._commit.gated()
-        with gate:
-            for reply_headers, reply_payload in answers:
-                self._hub.publish(
-                    self._account_number, frame.reply, b"", reply_headers, reply_payload
-                )
+        bytes_max = self._parts.context.options.max_pending
+        logger, name = self._parts.context.logger, self._stream.config.name
+        try:
+            answers = answer(self._stream, frame.subject, frame.headers, frame.body, bytes_max)
+            for headers, payload in answers:
+                self._parts.publish(frame.reply, payload, headers)
+        except OSError as error:
+            logger.error("Stream %s cannot be read: %s", name, error)
+            self._refuse(frame, str(error))
+        except Exception:  # a bug of ours must not reach the other requests of the turn
+            logger.exception("Direct read of stream %s failed", name)
+            self._refuse(frame, "internal error")
+
+    def _refuse(self, frame: Frame, failure: str) -> None:
+        headers, payload = failed(reason_of(failure))
+        self._parts.publish(frame.reply, payload, headers)

@@ -14,6 +14,7 @@ from penstock.kernel.hub import Frame, Hub, picked_frames
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.stream_config import PersistMode, Storage
 from penstock.server.jetstream.commit import Commit
+from penstock.server.jetstream.refusals import store_failed
 from penstock.storage.block_store import BlockStore
 from penstock.streams.admission import MESSAGE_ID
 from penstock.streams.stream import Stream
@@ -61,7 +62,7 @@ class Ingest:
 
     def take(self, start: int, end: int) -> None:
         if self.failure:
-            self._refuse(start, end, Fault.STREAM_STORE_FAILED.error(reason="the store failed"))
+            self._refuse(start, end, store_failed(self.failure))
         elif self._commit is not None and self._commit.crowded:
             self._refuse(start, end, Fault.TOO_MANY_REQUESTS.error())
         else:

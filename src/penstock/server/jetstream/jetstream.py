@@ -5,7 +5,6 @@ acknowledgement waits for the sync. With a duration there is no log: changes are
 block files before their acknowledgements leave, and synced every interval.
 """
 
-import contextlib
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,23 +12,18 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.api.streams import StreamApi
 from penstock.config.options import Options
 from penstock.kernel.hub import Hub
 from penstock.kernel.storage import Log
-from penstock.model.api_errors import ApiError, Fault
-from penstock.model.errors import StorageError
 from penstock.routing.accounts import Account
-from penstock.routing.services import Request, Services
+from penstock.routing.services import Services
 from penstock.routing.targets import Targets
 from penstock.server.context import Context
-from penstock.server.jetstream.account import account_info
 from penstock.server.jetstream.checkpoints import Checkpoints
 from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.directory import StoreDirectory
 from penstock.server.jetstream.front import PATTERNS, ApiFront
 from penstock.server.jetstream.keeper import Keeper
-from penstock.server.jetstream.losses import update_losses
 from penstock.server.jetstream.outage import Outage
 from penstock.server.jetstream.parts import Parts
 from penstock.server.jetstream.recovery import Recovery
@@ -65,8 +59,7 @@ class JetStream:
         self._outage = Outage(parts, self.keeper, self._log_goes_on)
         self.snapshots = Snapshots(parts, self.keeper)
         self.restores = Restores(parts, self.keeper)
-        api = StreamApi(self.keeper.registry, self.keeper)
-        self.front = ApiFront(api, self._account_info, self.keeper.advisories.audit)
+        self.front = ApiFront(parts, self.keeper)
         self.front.add_asked("STREAM.SNAPSHOT.*", self.snapshots.begin, "stream_snapshot", {})
         self.front.add_asked("STREAM.RESTORE.*", self.restores.begin, "stream_restore", REFUSED)
 
@@ -78,7 +71,7 @@ class JetStream:
     def start(self, services: Services) -> None:
         self._recover()
         for pattern in PATTERNS:
-            services.add(self._account, pattern.encode(), self._answer, self._gate)
+            services.add(self._account, pattern.encode(), self.front.answer, self.front.gate)
         self._context.info = msgspec.structs.replace(self._context.info, jetstream=True)
         if self.commit is not None:
             self._turns.before_flush.append(self._end_turn)
@@ -108,8 +101,8 @@ class JetStream:
         if self._checkpoints.failure:
             yield Problem(kind="JETSTREAM", error=f"checkpoint: {self._checkpoints.failure}")
         for name, kept in self.keeper.kept.items():
-            if kept.ingest is not None and kept.ingest.failure and not self.failure:
-                failure = f"stream {name} stopped: {kept.ingest.failure}"
+            if kept.failure and not self.failure:
+                failure = f"stream {name} stopped: {kept.failure}"
                 yield Problem(kind="STREAM", stream=name, error=failure)
 
     def _recover(self) -> None:
@@ -131,32 +124,6 @@ class JetStream:
         while self._log.segments() > 1 and time.monotonic() < deadline:
             time.sleep(0.001)  # nobody is served yet
         directory.unlogged = lazy
-
-    def _gate(self) -> contextlib.AbstractContextManager[None]:
-        if self.commit is None or self.failure:  # then only errors are answered
-            return contextlib.nullcontext()
-        return self.commit.gated()
-
-    def _answer(self, request: Request) -> bytes | None:
-        name = request.frame.subject.rpartition(b".")[2].decode(errors="replace")
-        kept = self.keeper.kept.get(name)
-        if self.failure and (kept is None or kept.store.journal is not None):
-            return _error(Fault.UNAVAILABLE.error())
-        if kept is not None:
-            update_losses(kept, self._context.logger.error)
-        try:
-            reply = self.front.answer(request)
-            kept = self.keeper.kept.get(name)
-            if kept is not None and kept.ingest is not None and kept.ingest.lazy:
-                kept.ingest.write_out()
-        except (OSError, StorageError) as error:
-            subject = request.frame.subject.decode(errors="replace")
-            self._context.logger.error("Request %s failed: %s", subject, error)
-            return _error(Fault.STREAM_STORE_FAILED.error(reason="the store failed"))
-        return reply
-
-    def _account_info(self, _name: str, _payload: bytes) -> dict[str, object]:
-        return account_info(self.keeper.registry, self.front.total, self.front.errors)
 
     def _end_turn(self) -> None:
         assert self.commit is not None
@@ -180,10 +147,6 @@ class JetStream:
         self._log = log
         self._checkpoints.go_on(log)
         self._context.loop.add_reader(log.fileno(), self.commit.announced)
-
-
-def _error(error: ApiError) -> bytes:
-    return msgspec.json.encode({"error": error.shown()})
 
 
 def store_dir(options: Options) -> Path:

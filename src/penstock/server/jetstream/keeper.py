@@ -5,6 +5,7 @@ deleting undoes that. After a start, `recover` finds the streams on disk and rep
 them, through the same doors.
 """
 
+import contextlib
 import time
 from collections.abc import Iterable
 
@@ -47,6 +48,19 @@ class Kept:
         self.ingest_target = -1
         self.direct_target = -1
         self.direct_subjects: tuple[str, ...] = ()
+
+    @property
+    def failure(self) -> str:
+        """Why the stream has stopped; empty while it has not."""
+        return "" if self.ingest is None else self.ingest.failure
+
+    def stop(self, failure: str) -> None:
+        """Nothing is taken and nothing is shown until `go_on`."""
+        if self.ingest is not None:
+            self.ingest.failure = failure
+
+    def go_on(self) -> None:
+        self.stop("")
 
 
 class Keeper:
@@ -128,8 +142,8 @@ class Keeper:
             parts.directory.has_room,
         )
         kept.ingest_target = parts.targets.add(kept.ingest)
-        bytes_max = parts.context.options.max_pending
-        direct = DirectReads(parts.hub, stream, number, commit, bytes_max)
+        gate = contextlib.nullcontext if commit is None else commit.gated
+        direct = DirectReads(parts, stream, gate, lambda: kept.failure)
         kept.direct_target = parts.targets.add(direct)
         self._follow(kept.ingest_target, (), stream.config.subjects)
         self._listen_direct(kept)

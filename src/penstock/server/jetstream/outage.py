@@ -36,8 +36,7 @@ class Outage:
         """No change can become durable any more: every journaled stream stops."""
         self._tell(failure)
         for kept in self._journaled():
-            if kept.ingest is not None:
-                kept.ingest.failure = failure
+            kept.stop(failure)
         self._later()
 
     def _later(self) -> None:
@@ -55,8 +54,7 @@ class Outage:
         assert self._commit is not None, "without a log there is no outage"
         self._commit.go_on(log)
         for kept in self._journaled():
-            if kept.ingest is not None:
-                kept.ingest.failure = ""
+            kept.go_on()
         self._over(log)
         self._context.logger.info("The commit log goes on: streams were rebuilt from disk")
 

@@ -50,9 +50,9 @@ class Upkeep:
             except OSError as error:
                 self._stop_stream(kept, error)
                 continue
-            if ingest.failure:
+            if kept.failure:
                 kept.stream.catch_up()
-                ingest.failure = ""
+                kept.go_on()
                 self._context.logger.info("Stream %s goes on", kept.stream.config.name)
         self._write_later()
 
@@ -81,8 +81,8 @@ class Upkeep:
         ]
 
     def _stop_stream(self, kept: Kept, error: OSError) -> None:
-        if kept.ingest is not None and not kept.ingest.failure:
-            kept.ingest.failure = str(error)
+        if not kept.failure:
+            kept.stop(str(error))
             name = kept.stream.config.name
             self._context.logger.error("Stream %s stopped: %s", name, error)
 
@@ -92,7 +92,7 @@ class Upkeep:
     def _expire(self) -> None:
         now_ns = self._keeper.now_ns()
         for kept in self._keeper.kept.values():
-            if kept.ingest is not None and kept.ingest.failure:
+            if kept.failure:
                 continue
             update_losses(kept, self._context.logger.error)
             try:
