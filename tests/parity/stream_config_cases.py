@@ -54,6 +54,7 @@ WELL_FORMED: list[Body] = [
     t(persist_mode=""),
     t(persist_mode="default"),
     t(description="é\u0000\u2028<&>"),
+    t(description="default"),
     t(first_seq=2**64 - 1),
     t(max_msgs=2**63 - 1, max_msg_size=2**31 - 1, max_age=2**63 - 1, max_consumers=2**63 - 1),
     t(consumer_limits={"inactive_threshold": -5, "max_ack_pending": 3}),

@@ -11,8 +11,8 @@ from typing import TypeVar
 import msgspec
 
 from penstock.model.api_errors import Fault
+from penstock.model.reading import UINT64_MAX, parse_object
 from penstock.model.stream_config import Int64, Natural
-from penstock.model.stream_request import UINT64_MAX, parse_object
 
 _BLANKS = b" \t\r\n"
 

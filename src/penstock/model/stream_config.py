@@ -221,7 +221,8 @@ def shown(part: Part) -> dict[str, object]:
 
 
 def _is_empty(value: object) -> bool:
-    return not value or value in (PersistMode.DEFAULT, ReadConsistency.DEFAULT)
+    """The first member of an enumeration is what it means to say nothing."""
+    return not value or (isinstance(value, enum.Enum) and value is next(iter(type(value))))
 
 
 def _plain(value: object) -> object:

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from penstock.model.api_errors import ApiError, Fault
-from penstock.model.stream_request import UINT64_MAX, parse_object
+from penstock.model.reading import UINT64_MAX, parse_object
 from penstock.model.timestamps import canonical, unix_ns
 from penstock.streams.reads import Wanted
 

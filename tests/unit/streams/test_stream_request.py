@@ -128,3 +128,9 @@ def test_what_is_empty_is_left_out_by_name() -> None:
         "consumer_limits": {},
         "allow_msg_ttl": False,
     }
+
+
+def test_a_text_is_not_taken_for_a_mode() -> None:
+    fields = shown(StreamConfig(description="default"))
+    assert fields["description"] == "default"
+    assert "persist_mode" not in fields
