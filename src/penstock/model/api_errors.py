@@ -291,6 +291,11 @@ class Fault(enum.Enum):
         400,
         "consumer config replica count exceeds parent stream",
     )
+    CONSUMER_REPLICAS_DIFFER = (
+        10134,
+        400,
+        "consumer config replicas must match interest retention stream's replicas",
+    )
     FILTER_DIFFERS_FROM_SUBJECT = (
         10131,
         400,

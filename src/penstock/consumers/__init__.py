@@ -1,0 +1,1 @@
+"""Consumers: whether one may exist, and how it is configured."""

@@ -1,0 +1,1 @@
+"""What decides whether a consumer exists, and how it is configured."""
