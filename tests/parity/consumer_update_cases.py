@@ -4,6 +4,7 @@ A case is a list of steps. The settings of `MIX` are combined at random. `OURS` 
 otherwise by penstock, on purpose, and give both answers.
 """
 
+import itertools
 from typing import NamedTuple
 
 from tests.parity.consumer_config_cases import (
@@ -370,6 +371,19 @@ OURS: list[Different] = [
         ],
         10148,
         0,
+    ),
+    Different(
+        "no request keeps the others waiting",
+        [
+            create(
+                filter_subjects=[
+                    ".".join((*tokens, str(number)))
+                    for number, tokens in enumerate(itertools.product("a*", repeat=11))
+                ]
+            )
+        ],
+        0,
+        10052,
     ),
     Different(
         "one request, one object",

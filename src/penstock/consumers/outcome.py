@@ -34,6 +34,13 @@ def accepted(address: Address, request: ConsumerRequest) -> ApiError | ConsumerR
 
 def decide(request: ConsumerRequest, around: Surroundings, number: int) -> ApiError | Decision:
     """The consumer that an accepted request gives; `number` is random, for a name if need be."""
+    try:
+        return _decided(request, around, number)
+    except ApiError as error:  # from the depths of a comparison that was given up
+        return error
+
+
+def _decided(request: ConsumerRequest, around: Surroundings, number: int) -> ApiError | Decision:
     name = request.config.durable_name or request.config.name
     old = around.consumers.get(name) if name else None
     asked = updates.kept(old, request.config)

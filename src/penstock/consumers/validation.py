@@ -8,7 +8,7 @@ that is new has to find its place beside the others (`PLACE_CHECKS`); for one th
 
 import re
 
-from penstock.consumers import bounds
+from penstock.consumers import bounds, filters
 from penstock.consumers.draft import Check, Draft, refused
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.consumer_config import AckPolicy, DeliverPolicy, PriorityPolicy
@@ -167,13 +167,12 @@ def filters_are_apart(draft: Draft) -> ApiError | None:
         return Fault.FILTERED_TWICE.error()
     if "" in config.filter_subjects:
         return Fault.FILTER_EMPTY.error()
-    for at, subject in enumerate(config.filters):
-        if not subjects.is_valid(subject):
-            return refused("invalid subject")
-        others = config.filters[:at] + config.filters[at + 1 :]
-        if any(subjects.is_subset(subject, other) for other in others):
-            return Fault.FILTERS_OVERLAP.error()
-    return None
+    # Whichever comes first: a filter that is none, or one that is part of another.
+    wrong = [at for at, subject in enumerate(config.filters) if not subjects.is_valid(subject)]
+    valid = tuple(filter(subjects.is_valid, config.filters))
+    if filters.are_nested(valid, wrong[0] if wrong else len(valid)):
+        return Fault.FILTERS_OVERLAP.error()
+    return refused("invalid subject") if wrong else None
 
 
 def start_suits_policy(draft: Draft) -> ApiError | None:
@@ -290,12 +289,9 @@ def workqueue_overlap(draft: Draft, name: str) -> ApiError | None:
         return None
     if not draft.config.filters:
         return Fault.WORKQUEUE_UNFILTERED_TWICE.error()
-    for other in others:
-        wanted = other.filters or (subjects.REST,)
-        if any(
-            subjects.collide(ours, theirs) for ours in draft.config.filters for theirs in wanted
-        ):
-            return Fault.WORKQUEUE_FILTER_NOT_UNIQUE.error()
+    taken = (subject for other in others for subject in other.filters or (subjects.REST,))
+    if filters.meet(draft.config.filters, taken):
+        return Fault.WORKQUEUE_FILTER_NOT_UNIQUE.error()
     return None
 
 
