@@ -22,6 +22,7 @@ from penstock.model.stream_config import (
 from penstock.model.stream_request import StreamRequest
 from penstock.streams import bounds, defaults, origins, resources, subjects, transforms
 from penstock.streams.draft import Check, Draft, first_error, refused
+from penstock.streams.pattern_tree import PatternTree
 from penstock.streams.resources import Surroundings
 from penstock.streams.versioning import REQUIRED_KEY
 
@@ -265,15 +266,18 @@ def consistency_is_undisputed(draft: Draft) -> ApiError | None:
 
 
 def subjects_are_apart(draft: Draft) -> ApiError | None:
-    for at, subject in enumerate(draft.asked.subjects):
+    asked = draft.asked.subjects
+    tree = PatternTree(asked)
+    for at, subject in enumerate(asked):
         if not subjects.is_valid(subject):
             return refused("invalid subject")
         if (error := _subject_taken(subject, draft.config)) is not None:
             return error
-        for other in draft.asked.subjects[at + 1 :]:
-            if subjects.collide(subject, other):
-                pair = f"{subjects.quoted(subject)} overlaps with {subjects.quoted(other)}"
-                return refused(f"subject {pair}")
+        if tree.collides_twice(subject):  # with itself, and with one that comes later
+            for other in asked[at + 1 :]:
+                if subjects.collide(subject, other):
+                    pair = f"{subjects.quoted(subject)} overlaps with {subjects.quoted(other)}"
+                    return refused(f"subject {pair}")
     return None
 
 
