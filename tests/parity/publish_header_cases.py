@@ -25,11 +25,24 @@ from tests.parity.stream_api_cases import (
     removed,
     updated,
 )
-from tests.parity.streams_peer import Api, Awaited, Differs, Heard, Listen, Pipelined, Quiet, Step
+from tests.parity.streams_peer import Api, Differs, Heard, Listen, Pipelined, Quiet, Step
 
 ODD_NUMBERS = (
     "0", "1", "2", "3", "4", "-1", "+3", "3.0", "0x3", "abc", "", " ", " 3", "3 ", "1_0", "٣",
     "18446744073709551615", "18446744073709551616", "99999999999999999999999", "03",
+)  # fmt: skip
+
+STATUS_LINES = (
+    b"NATS/1.0 503 Text\r\n\r\n", b"NATS/1.0 503 Text\r\nA: b\r\n\r\n", b"NATS/1.0503\r\n\r\n",
+    b"NATS/1.0\r\n\r\n", b"NATS/1.0\r\n", b"NATS/1.0", b"NATS/1.0\n\n", b"NATS/1.0 503 Text",
+    b"NATS/1.0 503\rX\r\nA: b\r\n\r\n", b"X\r\n\r\n", b"NATS/1.1 500\r\n\r\n", b"\r\n", b"x",
+)  # fmt: skip
+ODD_IDS = (
+    b"A: x\nNats-Msg-Id: a\r\n\r\n", b"Nats-Msg-Id: b\nNats-Msg-Id: c\r\n\r\n",
+    b"Nats-Msg-Id:\ta\r\n\r\n", b"Nats-Msg-Id: a\t\r\n\r\n", b"Nats-Msg-Id : a\r\n\r\n",
+    b" Nats-Msg-Id: a\r\n\r\n", b"nats-msg-id: a\r\n\r\n", b"Nats-Msg-Id:",
+    b"Nats-Msg-Id: d\r", b"Nats-Msg-Id: d", b"Nats-Msg-Id: d\r\r\n\r\n",
+    b"\r\nNats-Msg-Id: d\r\n\r\n", b"A: Nats-Msg-Id: f\r\nNats-Msg-Id: d\r\n\r\n",
 )  # fmt: skip
 
 EXPECTED: Scenarios = {
@@ -420,11 +433,11 @@ ADVISORIES: Scenarios = {
     ],
 }
 
-# What the kernel has to see for us; the scenarios say what is right.
-OUTSTANDING: Scenarios = {
-    "headers above 64 kB without any that matters": [
+WIRE: Scenarios = {
+    "above 64 kB": [
         made(),
         Pub("t.a", b"x", {"A": "b" * (65_535 - 16)}),
+        Pub("t.a", b"x", {"A": "b" * (65_535 - 17)}),
         Pub("t.a", b"x", {"A": "b" * 65_536}),
         Pub("t.a", b"x", {"A": "b" * 65_536, ID: "1"}),
         Pub("t.a", b"x", {"A": "b" * 100_000}),
@@ -432,10 +445,11 @@ OUTSTANDING: Scenarios = {
     ],
     "a status line": [
         made(),
-        Pub("t.a", b"p", b"NATS/1.0 503 Text\r\n\r\n"),
-        Pub("t.a", b"p", b"NATS/1.0 503 Text\r\nA: b\r\n\r\n"),
-        get(seq=1),
-        get(seq=2),
+        *(
+            step
+            for number, headers in enumerate(STATUS_LINES, 1)
+            for step in (Pub("t.a", b"p", headers), get(seq=number))
+        ),
         info(),
     ],
     "an id with a blank at its end": [
@@ -445,18 +459,14 @@ OUTSTANDING: Scenarios = {
         Pipelined([with_header(ID, "c"), with_header(ID, "d")]),
         info(),
     ],
-    "republished into another stream": [
-        made(republish={"src": ">", "dest": "u.>"}),
-        made("U"),
-        Pub("t.a", b"1"),
-        Pub("t.b", b"2", {"A": "b"}),
-        Awaited("U", 2),
-    ],
-    "advisories kept in a stream": [
-        made("E", subjects=["$JS.EVENT.ADVISORY.STREAM.>"]),
+    "ids in odd places": [
         made(),
-        Api("STREAM.DELETE.T"),
-        Awaited("E", 3),
+        *(Pub("t.a", b"p", b"NATS/1.0\r\n" + lines) for lines in ODD_IDS),
+        with_header(ID, "a"),
+        with_header(ID, "b"),
+        Pub("t.a", b"p", b"Nats-Msg-Id: a\r\n\r\n"),
+        Pub("t.a", b"p", b"X\r\nNats-Msg-Id: a\r\n\r\n"),
+        info(),
     ],
 }
 
@@ -468,5 +478,6 @@ ALL = grouped(
         "republish": REPUBLISH,
         "features": FEATURES,
         "advisories": ADVISORIES,
+        "wire": WIRE,
     }
 )

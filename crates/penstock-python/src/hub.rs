@@ -1,7 +1,7 @@
 //! The hub and its socket driver as one Python object.
 
 use penstock_sockets::{Again, Driver};
-use penstock_turn::{Bounds, ConnectionId, Received, Run, Source, Switches};
+use penstock_turn::{Bounds, ConnectionId, Marks, Received, Run, Source, Switches};
 use penstock_wire::{Limits, Message};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -291,9 +291,15 @@ impl Hub {
         end: usize,
         prefix: &[u8],
         column: &[u8],
+        header_bytes_max: usize,
     ) -> Vec<(u8, usize, usize)> {
+        let marks = Marks {
+            prefix,
+            column,
+            header_bytes_max,
+        };
         self.hub
-            .lanes(start, end, prefix, column)
+            .lanes(start, end, marks)
             .into_iter()
             .map(|(lane, from, to)| (lane as u8, from, to))
             .collect()

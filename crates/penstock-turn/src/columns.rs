@@ -2,6 +2,7 @@
 //! acknowledgements. Which headers matter is the caller's business; here they are only names.
 
 use crate::hub::Hub;
+use memchr::memchr_iter;
 use penstock_subjects::Matches;
 use penstock_wire::{Frame, Message};
 
@@ -17,17 +18,43 @@ pub enum Lane {
     Careful = 2,
 }
 
-/// Header lines as (name, value); the status line is passed over.
+const STATUS_LINE: &[u8] = b"NATS/1.0\r\n"; // what headers begin with, unless they are a status
+
+/// What is in front of the first CRLF, and what is behind it.
+fn split_line(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let mut returns = memchr_iter(b'\r', bytes);
+    match returns.find(|at| bytes.get(at + 1) == Some(&b'\n')) {
+        Some(end) => (&bytes[..end], Some(&bytes[end + 2..])),
+        None => (bytes, None),
+    }
+}
+
+/// Header lines as (name, value); the status line is passed over. As the reference: only CRLF
+/// ends a line, and only blanks before a value do not belong to it.
 fn header_lines(headers: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    headers
-        .split(|byte| *byte == b'\n')
-        .skip(1)
-        .filter_map(|line| {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            let colon = line.iter().position(|byte| *byte == b':')?;
-            let (name, value) = (&line[..colon], &line[colon + 1..]);
-            Some((name, value.trim_ascii()))
-        })
+    let (_, mut rest) = split_line(headers);
+    let lines = std::iter::from_fn(move || {
+        let (line, after) = split_line(rest?);
+        rest = after;
+        Some(line)
+    });
+    lines.filter_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let (name, value) = (&line[..colon], &line[colon + 1..]);
+        let blanks = value.iter().take_while(|byte| **byte == b' ').count();
+        Some((name, &value[blanks..]))
+    })
+}
+
+/// What decides about the lane of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks<'a> {
+    /// Headers whose name begins with this matter.
+    pub prefix: &'a [u8],
+    /// The one of them that can be handled as a column.
+    pub column: &'a [u8],
+    /// More headers than this must be looked at.
+    pub header_bytes_max: usize,
 }
 
 impl Hub {
@@ -43,21 +70,14 @@ impl Hub {
             .unwrap_or_default()
     }
 
-    /// Cuts the run `picked[start..end]` into stretches of the same lane. Headers whose name
-    /// begins with `prefix` matter; `column` is the one that can be a column.
+    /// Cuts the run `picked[start..end]` into stretches of the same lane.
     #[must_use]
-    pub fn lanes(
-        &self,
-        start: usize,
-        end: usize,
-        prefix: &[u8],
-        column: &[u8],
-    ) -> Vec<(Lane, usize, usize)> {
+    pub fn lanes(&self, start: usize, end: usize, marks: Marks<'_>) -> Vec<(Lane, usize, usize)> {
         let mut stretches: Vec<(Lane, usize, usize)> = Vec::new();
         for position in start..end {
             let lane = self
                 .picked_frame(position)
-                .map_or(Lane::Careful, |frame| self.lane(frame, prefix, column));
+                .map_or(Lane::Careful, |frame| self.lane(frame, marks));
             match stretches.last_mut() {
                 Some((last, _, stretch_end)) if *last == lane => *stretch_end = position + 1,
                 _ => stretches.push((lane, position, position + 1)),
@@ -66,15 +86,19 @@ impl Hub {
         stretches
     }
 
-    fn lane(&self, frame: &Frame, prefix: &[u8], column: &[u8]) -> Lane {
+    fn lane(&self, frame: &Frame, marks: Marks<'_>) -> Lane {
         if frame.header_bytes == 0 {
             return Lane::Plain;
         }
+        let headers = self.headers_of(frame);
+        if headers.len() > marks.header_bytes_max || !headers.starts_with(STATUS_LINE) {
+            return Lane::Careful;
+        }
         let mut lane = Lane::Plain;
-        for (name, _) in header_lines(self.headers_of(frame)) {
-            if name == column && lane == Lane::Plain {
+        for (name, _) in header_lines(headers) {
+            if name == marks.column && lane == Lane::Plain {
                 lane = Lane::Column;
-            } else if name.starts_with(prefix) {
+            } else if name.starts_with(marks.prefix) {
                 return Lane::Careful;
             }
         }

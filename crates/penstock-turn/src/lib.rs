@@ -18,7 +18,7 @@ pub mod run_bytes;
 mod subscription;
 mod vector;
 
-pub use columns::Lane;
+pub use columns::{Lane, Marks};
 pub use connection::{ConnectionId, Ending, Switches, Traffic};
 pub use groups::{Group, Run};
 pub use hub::{Bounds, Hub};

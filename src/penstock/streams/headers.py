@@ -20,11 +20,16 @@ def find(headers: bytes, name: bytes) -> bytes | None:
 
 
 def without_status(headers: bytes) -> bytes:
-    """Without the code and the text after the version: a stored message is no status."""
-    if headers.startswith(STATUS_LINE) or not headers.startswith(_VERSION):
+    """Without the code and the text after the version: a stored message is no status.
+
+    They reach to the first carriage return; as the reference, three bytes from there on are no
+    header, whatever they are.
+    """
+    end = headers.find(b"\r")
+    if not headers.startswith(_VERSION) or end <= len(_VERSION):
         return headers
-    headers = _VERSION + headers[headers.find(_CRLF) :]
-    return b"" if headers == STATUS_LINE + _CRLF else headers
+    headers = _VERSION + headers[end:]
+    return b"" if len(headers) == len(STATUS_LINE + _CRLF) else headers
 
 
 def remove(headers: bytes, name: bytes) -> bytes:

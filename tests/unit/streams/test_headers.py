@@ -35,3 +35,23 @@ def test_add_puts_a_header_last() -> None:
     assert headers.add(b"", b"A", b"1") == b"NATS/1.0\r\nA: 1\r\n\r\n"
     once = headers.add(b"NATS/1.0\r\nA: 1\r\n\r\n", b"B", b"2")
     assert once == b"NATS/1.0\r\nA: 1\r\nB: 2\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("block", "stored"),
+    [
+        (b"NATS/1.0\r\nA: b\r\n\r\n", b"NATS/1.0\r\nA: b\r\n\r\n"),
+        (b"NATS/1.0 503 Text\r\nA: b\r\n\r\n", b"NATS/1.0\r\nA: b\r\n\r\n"),
+        (b"NATS/1.0 503\r\n\r\n", b""),
+        (b"NATS/1.0503\r\n\r\n", b""),
+        (b"NATS/1.0 \r\n\r\n", b""),
+        (b"NATS/1.0\r\n\r\n", b"NATS/1.0\r\n\r\n"),  # no status: nothing is taken away
+        (b"NATS/1.0", b"NATS/1.0"),
+        (b"NATS/1.0 503 Text", b"NATS/1.0 503 Text"),  # without an end
+        (b"NATS/1.0 503\rX\r\n\r\n", b"NATS/1.0\rX\r\n\r\n"),
+        (b"NATS/1.1 500\r\n\r\n", b"NATS/1.1 500\r\n\r\n"),
+        (b"", b""),
+    ],
+)
+def test_a_status_is_not_stored(block: bytes, stored: bytes) -> None:
+    assert headers.without_status(block) == stored

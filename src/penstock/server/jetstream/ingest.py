@@ -16,7 +16,7 @@ from penstock.model.stream_config import PersistMode, Storage
 from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.refusals import store_failed
 from penstock.storage.block_store import BlockStore
-from penstock.streams.admission import MESSAGE_ID
+from penstock.streams.admission import HEADERS_BYTES_MAX, MESSAGE_ID
 from penstock.streams.stream import Stream
 
 _CONTROL_PREFIX = b"Nats-"
@@ -113,7 +113,7 @@ class Ingest:
     def _lanes(self, start: int, end: int) -> list[tuple[int, int, int]]:
         if not self._stream.bulk:
             return [(2, start, end)]
-        return self._hub.lanes(start, end, _CONTROL_PREFIX, MESSAGE_ID)
+        return self._hub.lanes(start, end, _CONTROL_PREFIX, MESSAGE_ID, HEADERS_BYTES_MAX)
 
     def _bulk(self, start: int, end: int, now_ns: int, ids: tuple[bytes, ...]) -> None:
         stream = self._stream

@@ -1,0 +1,148 @@
+//! Runs as columns: which messages need a look, and what their headers say, by example.
+#![allow(clippy::unwrap_used)]
+
+mod rig;
+
+use penstock_turn::{Hub, Lane, Marks};
+use rig::{bounds, feed, switches};
+
+const BOUND: usize = 100;
+const MARKS: Marks<'static> = Marks {
+    prefix: b"Nats-",
+    column: b"Nats-Msg-Id",
+    header_bytes_max: BOUND,
+};
+
+/// A hub with one run: a message for each block of headers.
+fn hub_with(blocks: &[&[u8]]) -> Hub {
+    let mut hub = Hub::new(bounds(), 1);
+    hub.add_account();
+    assert!(hub.add_target(0, b"t", 7));
+    let client = hub.open(switches());
+    let mut data = Vec::new();
+    for block in blocks {
+        let (headers, all) = (block.len(), block.len() + 1);
+        let head = match headers {
+            0 => "PUB t 1\r\n".to_owned(),
+            _ => format!("HPUB t {headers} {all}\r\n"),
+        };
+        data.extend_from_slice(head.as_bytes());
+        data.extend_from_slice(block);
+        data.extend_from_slice(b"x\r\n");
+    }
+    hub.begin_turn(1);
+    assert_eq!(feed(&mut hub, client, &data).0, data.len());
+    let group = hub.next_group(0).unwrap();
+    assert_eq!(group.runs.len(), 1);
+    hub
+}
+
+fn lane_of(headers: &[u8]) -> Lane {
+    let lanes = hub_with(&[headers]).lanes(0, 1, MARKS);
+    assert_eq!(lanes.len(), 1);
+    lanes[0].0
+}
+
+fn value_of(headers: &[u8]) -> Vec<u8> {
+    hub_with(&[headers]).header_column(0, 1, MARKS.column)[0].to_vec()
+}
+
+#[test]
+fn stretches_of_one_lane_stay_together() {
+    let id = b"NATS/1.0\r\nNats-Msg-Id: 1\r\n\r\n";
+    let hub = hub_with(&[
+        b"",
+        b"",
+        id,
+        id,
+        id,
+        b"NATS/1.0\r\nNats-TTL: 1\r\n\r\n",
+        b"",
+    ]);
+    let lanes = hub.lanes(0, 7, MARKS);
+    assert_eq!(
+        lanes,
+        [
+            (Lane::Plain, 0, 2),
+            (Lane::Column, 2, 5),
+            (Lane::Careful, 5, 6),
+            (Lane::Plain, 6, 7)
+        ]
+    );
+    assert_eq!(hub.lanes(3, 4, MARKS), [(Lane::Column, 3, 4)]);
+}
+
+#[test]
+fn headers_that_matter_need_a_look() {
+    assert_eq!(lane_of(b"NATS/1.0\r\nA: b\r\n\r\n"), Lane::Plain);
+    assert_eq!(lane_of(b"NATS/1.0\r\nnats-ttl: 1\r\n\r\n"), Lane::Plain);
+    assert_eq!(
+        lane_of(b"NATS/1.0\r\nA: b\r\nNats-Msg-Id:1\r\n\r\n"),
+        Lane::Column
+    );
+    assert_eq!(
+        lane_of(b"NATS/1.0\r\nNats-Msg-Id: 1\r\nNats-Msg-Id: 2\r\n\r\n"),
+        Lane::Careful
+    );
+    assert_eq!(lane_of(b"NATS/1.0\r\n\r\nNats-TTL: 1\r\n"), Lane::Careful);
+}
+
+#[test]
+fn a_line_feed_alone_ends_no_line() {
+    assert_eq!(
+        lane_of(b"NATS/1.0\r\nA: b\nNats-TTL: 1\r\n\r\n"),
+        Lane::Plain
+    );
+    assert_eq!(lane_of(b"NATS/1.0\r\nA: b\rNats-TTL: 1\r\n"), Lane::Plain);
+}
+
+#[test]
+fn a_status_or_anything_but_the_version_needs_a_look() {
+    for headers in [
+        &b"NATS/1.0 503\r\n\r\n"[..],
+        b"NATS/1.0 503 Text\r\nA: b\r\n\r\n",
+        b"NATS/1.0503\r\n\r\n",
+        b"NATS/1.0\n\n",
+        b"NATS/1.0\r",
+        b"nats/1.0\r\n\r\n",
+        b"x",
+        b"\r\n",
+    ] {
+        assert_eq!(lane_of(headers), Lane::Careful, "{headers:?}");
+    }
+    assert_eq!(lane_of(b"NATS/1.0\r\n"), Lane::Plain);
+}
+
+#[test]
+fn too_many_headers_need_a_look() {
+    let with = |bytes: usize| {
+        let mut headers = b"NATS/1.0\r\nA: ".to_vec();
+        headers.resize(bytes - 4, b'b');
+        headers.extend_from_slice(b"\r\n\r\n");
+        headers
+    };
+    assert_eq!(lane_of(&with(BOUND)), Lane::Plain);
+    assert_eq!(lane_of(&with(BOUND + 1)), Lane::Careful);
+}
+
+#[test]
+fn a_value_loses_the_blanks_before_it_and_nothing_else() {
+    for (headers, value) in [
+        (&b"NATS/1.0\r\nNats-Msg-Id: a\r\n\r\n"[..], &b"a"[..]),
+        (b"NATS/1.0\r\nNats-Msg-Id:a\r\n\r\n", b"a"),
+        (b"NATS/1.0\r\nNats-Msg-Id:   a b \r\n\r\n", b"a b "),
+        (b"NATS/1.0\r\nNats-Msg-Id:\ta\t\r\n\r\n", b"\ta\t"),
+        (b"NATS/1.0\r\nNats-Msg-Id: a\nb\r\n\r\n", b"a\nb"),
+        (b"NATS/1.0\r\nNats-Msg-Id: a\r\r\n\r\n", b"a\r"),
+        (b"NATS/1.0\r\nNats-Msg-Id: a", b"a"),
+        (b"NATS/1.0\r\nNats-Msg-Id: a\r", b"a\r"),
+        (b"NATS/1.0\r\nNats-Msg-Id:", b""),
+        (b"NATS/1.0\r\nNats-Msg-Id: a\r\nNats-Msg-Id: b\r\n", b"a"),
+        (b"NATS/1.0\r\nNats-Msg-IdX: a\r\n\r\n", b""),
+        (b"NATS/1.0\r\n Nats-Msg-Id: a\r\n\r\n", b""),
+        (b"NATS/1.0\r\nA: b\nNats-Msg-Id: a\r\n\r\n", b""),
+        (b"Nats-Msg-Id: a\r\n\r\n", b""),
+    ] {
+        assert_eq!(value_of(headers), value, "{headers:?}");
+    }
+}
