@@ -19,12 +19,14 @@ Body = dict[str, Any] | str | bytes | None
 
 @dataclass(frozen=True)
 class Pub:
-    """A publish; with `acked` the answer is what comes to its reply subject."""
+    """A publish; with `acked` the answer is what comes to its reply subject. Without, it may have
+    a reply subject of its own."""
 
     subject: str
     payload: Body = b"x"
     headers: Headers = None
     acked: bool = True
+    reply: str = ""
 
 
 @dataclass
@@ -65,7 +67,7 @@ class Connection:
                 self._number += 1
                 reply = b"R.%d" % self._number
             replies.append(reply)
-            data.append(frame(publish, reply))
+            data.append(frame(publish, reply or publish.reply.encode()))
         self.socket.sendall(b"".join(data))
         return replies
 

@@ -263,6 +263,26 @@ impl Hub {
         self.hub.remove_target(account, pattern, target)
     }
 
+    /// True if somebody would hear a message to a subject.
+    fn listens(&mut self, account: u32, subject: &[u8]) -> bool {
+        self.hub.listens(account, subject)
+    }
+
+    /// The next round of the server's own messages to its own parts, as runs.
+    fn loopback_runs(&mut self) -> Runs {
+        columns(&self.hub.loopback_runs())
+    }
+
+    /// True if there is something for such a round.
+    fn loops_back(&self) -> bool {
+        self.hub.loops_back()
+    }
+
+    /// How many of them were dropped since the last time this was asked.
+    fn take_loopback_lost(&mut self) -> u64 {
+        self.hub.take_loopback_lost()
+    }
+
     /// A message from the server itself; true if somebody listens.
     fn publish(
         &mut self,

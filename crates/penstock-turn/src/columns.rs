@@ -158,7 +158,7 @@ impl Hub {
                 size_digits: 0,
             };
             match inbox.listeners(self, account, &reply) {
-                Some(matches) => self.publish_to(matches, &message),
+                Some(matches) => self.publish_to(account, matches, &message),
                 None => self.publish(account, &message),
             };
         }

@@ -298,16 +298,21 @@ impl Hub {
         }
     }
 
-    /// A message from the server itself to everybody in an account who listens. True if somebody
-    /// does.
+    /// A message from the server itself to everybody in an account who listens, its own targets
+    /// included. True if somebody does.
     pub fn publish(&mut self, account: u32, message: &Message<'_>) -> bool {
         let matches = self.find_routes(account, message.subject);
-        self.publish_to(&matches, message)
+        self.publish_to(account, &matches, message)
     }
 
     /// The same, where the listeners are known.
-    pub(crate) fn publish_to(&mut self, matches: &Matches, message: &Message<'_>) -> bool {
-        let mut heard = false;
+    pub(crate) fn publish_to(
+        &mut self,
+        account: u32,
+        matches: &Matches,
+        message: &Message<'_>,
+    ) -> bool {
+        let mut heard = self.loop_back(account, matches, message);
         for number in &matches.plain {
             heard |= self.give(*number, message);
         }

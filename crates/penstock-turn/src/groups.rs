@@ -151,7 +151,7 @@ impl Hub {
 
     /// Stable partition of a group by target.
     #[allow(clippy::cast_possible_truncation)] // frames of a turn are far fewer than 4 G
-    fn pick_runs(&mut self, start: usize, end: usize) -> Vec<Run> {
+    pub(crate) fn pick_runs(&mut self, start: usize, end: usize) -> Vec<Run> {
         let mut order: Vec<u32> = Vec::new();
         let mut frames: AHashMap<u32, Vec<u32>> = AHashMap::default();
         for index in start..end {

@@ -2,7 +2,8 @@
 //!
 //! While a gate is set, everything the server itself sends (replies, acknowledgements, deliveries)
 //! goes into one buffer with the number of the entry it depends on; `release` lets it out in order
-//! once that entry is durable. Core traffic never passes here.
+//! once that entry is durable. Core traffic never passes here. What the server says to itself
+//! waits in `loopback`, for the same entries.
 //!
 //! Invariant: gates only rise, so the queue is ordered by entry.
 
@@ -63,11 +64,12 @@ impl Hub {
     /// Bytes behind the gate.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        self.held.bytes()
+        self.held.bytes() + self.loopback.held_bytes()
     }
 
     /// Lets out everything that depends on entries up to `durable`.
     pub fn release_held(&mut self, durable: u64) {
+        self.loopback.release(durable);
         while let Some(front) = self.held.queue.front() {
             if front.entry > durable {
                 break;
@@ -97,6 +99,7 @@ impl Hub {
 
     /// Forgets everything behind the gate: what it depended on will never be durable.
     pub fn drop_held(&mut self) {
+        self.loopback.drop_held();
         for waiting in self.held.queue.drain(..) {
             if let Some(Some(connection)) = self.connections.get_mut(waiting.id.slot() as usize)
                 && connection.id == waiting.id

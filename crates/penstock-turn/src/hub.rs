@@ -4,6 +4,7 @@
 use crate::connection::{Connection, ConnectionId, Ending, Switches, Traffic};
 use crate::groups::Routes;
 use crate::held::Held;
+use crate::loopback::Loopback;
 use crate::output::{Flushed, Pool};
 use crate::subscription::Subscriptions;
 use crate::vector::Vector;
@@ -39,6 +40,9 @@ pub struct Hub {
     pub(crate) accounts: Vec<Router>,
     pub(crate) pool: Pool,
     pub(crate) held: Held,
+    pub(crate) loopback: Loopback,
+    /// Each account's own connection: nobody's, in whose name the server talks to itself.
+    pub(crate) own: Vec<u32>,
     pub(crate) dirty: Vec<u32>,
     pub(crate) ended: Vec<(ConnectionId, Ending)>,
     /// Subscribers for which publishers are resting.
@@ -71,6 +75,8 @@ impl Hub {
             accounts: Vec::new(),
             pool: Pool::default(),
             held: Held::default(),
+            loopback: Loopback::default(),
+            own: Vec::new(),
             dirty: Vec::new(),
             ended: Vec::new(),
             crowded: Vec::new(),
@@ -92,7 +98,17 @@ impl Hub {
     #[allow(clippy::cast_possible_truncation)] // accounts come from a configuration file
     pub fn add_account(&mut self) -> u32 {
         self.accounts.push(Router::default());
-        self.accounts.len() as u32 - 1
+        let account = self.accounts.len() as u32 - 1;
+        let own = self.open(Switches {
+            account,
+            expects_connect: false,
+            bulk: true,
+            echo: true,
+            headers: true,
+            no_responders: false,
+        });
+        self.own.push(own.slot());
+        account
     }
 
     #[allow(clippy::cast_possible_truncation)] // connections are bounded by file descriptors

@@ -44,6 +44,7 @@ impl Hub {
         self.subscriptions.sweep(&mut self.accounts);
         self.careful_frames = 0;
         self.work = 0;
+        self.loopback.begin_turn(self.bounds.turn_bytes_max);
         self.ease();
     }
 

@@ -13,6 +13,7 @@ mod groups;
 mod held;
 mod hub;
 mod intake;
+mod loopback;
 mod output;
 pub mod run_bytes;
 mod subscription;

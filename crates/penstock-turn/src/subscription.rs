@@ -211,6 +211,15 @@ impl Hub {
         }
     }
 
+    /// True if a message to a subject would be heard, by a subscriber or by a target.
+    pub fn listens(&mut self, account: u32, subject: &[u8]) -> bool {
+        let matches = self.find_routes(account, subject);
+        let in_groups = matches.groups.iter().flat_map(|group| &group.members);
+        let mut subscribers = matches.plain.iter().chain(in_groups);
+        !matches.targets.is_empty()
+            || subscribers.any(|number| self.subscriptions.table[*number as usize].live)
+    }
+
     /// How many listeners an account has.
     #[must_use]
     pub fn listeners(&self, account: u32) -> usize {

@@ -148,6 +148,11 @@ class Server:
 
     def _check_deadlines(self) -> None:
         self.hub.give_up_overdue(monotonic_ns(), self.options.write_deadline_ns)
+        if lost := self.hub.take_loopback_lost():
+            self.context.logger.error(
+                "%d messages of the server to its own streams were dropped: too many on their way",
+                lost,
+            )
         self.turns.flush()
         self.context.after("write-deadline", _DEADLINE_CHECK_NS, self._check_deadlines)
 

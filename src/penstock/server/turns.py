@@ -4,6 +4,11 @@ The kernel's poller is one descriptor to the loop. When it is readable, `run` le
 and decode, walks the vector group by group (bulk groups go through without a look, the rest frame
 by frame), and flushes every output once. A frame that fails through a bug of ours costs its own
 connection only.
+
+What the server itself published to subjects that its own targets listen to (a copy that another
+stream stores, an advisory) goes through in rounds: what a round publishes is for the next one. They
+come before anything is read, so that nobody's answer to such a message overtakes it, and again
+before anything is sent. The kernel bounds what a turn takes; the rest makes another turn due.
 """
 
 import asyncio
@@ -35,6 +40,9 @@ class Turns:
         self._next: asyncio.Handle | None = None
         # What must happen once in every turn before anything is sent, such as a commit.
         self.before_flush: list[Callable[[], None]] = []
+        # True while the server's own messages must wait, such as for a disk that is behind;
+        # whoever ends that flushes.
+        self.resting: Callable[[], bool] = lambda: False
 
     def start(self, clients: FrameHandler) -> None:
         self._clients = clients
@@ -58,12 +66,13 @@ class Turns:
             self._walk()
         finally:  # whatever happened, what is left must not wait for another event
             self.flush()
-            again_ns = hub.next_turn()
+            again_ns = 0 if self._loops_back() else hub.next_turn()
             if again_ns >= 0:
                 self._schedule(again_ns)
 
     def _walk(self) -> None:
         hub = self._hub
+        self._loop_back()
         hub.turn(monotonic_ns())
         position = 0
         while (group := hub.next_group(position)) is not None:
@@ -73,6 +82,15 @@ class Turns:
             else:
                 for index in range(start, position):
                     self._careful(index)
+        self._loop_back()
+
+    def _loop_back(self) -> None:
+        """What the server said to its own targets, as far as this turn goes."""
+        while self._loops_back() and (runs := self._hub.loopback_runs()):
+            self._take(runs)
+
+    def _loops_back(self) -> bool:
+        return self._hub.loops_back() and not self.resting()
 
     def flush(self) -> None:
         """Sends what waits, and tells the clients which connections the kernel gave up."""
@@ -81,6 +99,8 @@ class Turns:
             action()
         for connection_id, ending in self._hub.flush():
             self._clients.ended(connection_id, ending)
+        if self._loops_back():  # this may be no turn, but a timer or the disk
+            self.soon()
 
     def publish(self, index: int) -> None:
         """The careful lane's way out: one publish that Python has looked at."""
@@ -92,8 +112,11 @@ class Turns:
         while (index := hub.fan_out(start, end)) >= 0:
             self._look(index, self._clients.unanswered)
             start = index + 1
-        for target, run_start, run_end in runs:
-            self._targets.take(target, run_start, run_end)
+        self._take(runs)
+
+    def _take(self, runs: list[tuple[int, int, int]]) -> None:
+        for target, start, end in runs:
+            self._targets.take(target, start, end)
 
     def _careful(self, index: int) -> None:
         clients = self._clients

@@ -151,13 +151,13 @@ class Ingest:
     def _one(self, frame: Frame, now_ns: int) -> None:
         outcome = self._stream.publish(frame.subject, frame.headers, frame.body, now_ns)
         with self._gated():
-            if frame.reply and not self._stream.config.no_ack:
-                self._hub.publish(self._account_number, frame.reply, b"", b"", outcome.ack)
-            if outcome.republished is not None:
+            if outcome.republished is not None:  # the copy before the answer, as the reference
                 copy = outcome.republished
                 self._hub.publish(
                     self._account_number, copy.subject, b"", copy.headers, copy.payload
                 )
+            if frame.reply and not self._stream.config.no_ack:
+                self._hub.publish(self._account_number, frame.reply, b"", b"", outcome.ack)
 
     def _gated(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if self._commit is None else self._commit.gated()

@@ -75,6 +75,8 @@ class JetStream:
         self._context.info = msgspec.structs.replace(self._context.info, jetstream=True)
         if self.commit is not None:
             self._turns.before_flush.append(self._end_turn)
+            commit = self.commit
+            self._turns.resting = lambda: commit.crowded
             self._context.loop.add_reader(self.commit.log.fileno(), self.commit.announced)
         self._upkeep.start()
 
