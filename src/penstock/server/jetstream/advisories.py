@@ -1,7 +1,8 @@
 """Advisories: what became of streams, and an audit of the API, for whoever listens.
 
 They are messages of the account under `$JS.EVENT.ADVISORY.`, and leave behind the commit gate: what
-they tell of is durable. The words are the reference's.
+they tell of is durable. Streams may listen to them. The words are the reference's; where nobody
+listens none are made.
 """
 
 import contextlib
@@ -47,6 +48,8 @@ class Advisories:
 
     def audit(self, connection_id: int, subject: bytes, request: bytes, response: bytes) -> None:
         """A request to the API was answered."""
+        if not self._is_heard("API"):
+            return
         fields: dict[str, Any] = {
             "server": self._server_name,
             "client": self.client(connection_id),
@@ -63,8 +66,8 @@ class Advisories:
     def client(self, connection_id: int) -> dict[str, Any]:
         """Who asked, as advisories tell it."""
         connection = self.find_client(connection_id)
-        if connection is None:
-            return {}
+        if connection is None:  # the server itself: a copy or an answer became a request
+            return {"acc": self._account.name, "server": self._server_name, "kind": "JetStream"}
         connect = connection.session.connect
         fields: dict[str, Any] = {
             "start": rfc3339(connection.started_wall_ns),
@@ -84,6 +87,8 @@ class Advisories:
 
     def send(self, subject: str, kind: str, fields: dict[str, Any]) -> None:
         """One advisory; `subject` without what all have in common, `kind` the end of its type."""
+        if not self._is_heard(subject):
+            return
         head = {
             "type": f"io.nats.jetstream.advisory.v1.{kind}",
             "id": "".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_LENGTH)),
@@ -92,3 +97,6 @@ class Advisories:
         payload = msgspec.json.encode(head | fields)
         with self._gate():
             self._hub.publish(self._account.number, (_PREFIX + subject).encode(), b"", b"", payload)
+
+    def _is_heard(self, subject: str) -> bool:
+        return self._hub.listens(self._account.number, (_PREFIX + subject).encode())
