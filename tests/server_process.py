@@ -96,6 +96,14 @@ class ServerProcess:
     def wait_exit(self) -> int:
         return self.process.wait(STOP_SECONDS_MAX)
 
+    def wait_log(self, text: str) -> None:
+        """Until its log has a text."""
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while text not in self.log:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{text!r} is not in the log:\n{self.log}")
+            time.sleep(POLL_SECONDS)
+
     def kill(self) -> None:
         """What it wrote stays readable."""
         if self.alive:
