@@ -310,11 +310,13 @@ impl Hub {
         start: usize,
         end: usize,
         prefix: &[u8],
+        harmless: &[u8],
         column: &[u8],
         header_bytes_max: usize,
     ) -> Vec<(u8, usize, usize)> {
         let marks = Marks {
             prefix,
+            harmless,
             column,
             header_bytes_max,
         };

@@ -1,7 +1,9 @@
 //! The store of one stream.
 
 use crate::hub::Hub;
-use penstock_blocks::{Checkpoint as Noted, Content, Filter, Limits, Options, Recovery, Store as Blocks};
+use penstock_blocks::{
+    Checkpoint as Noted, Content, Filter, Limits, Options, Recovery, Store as Blocks,
+};
 use penstock_disk::RealDisk;
 use penstock_turn::run_bytes;
 use pyo3::exceptions::PyOSError;
@@ -267,7 +269,9 @@ impl Checkpoint {
     /// Why it failed; empty if it did not.
     #[getter]
     fn error(&self) -> String {
-        self.noted.error().map_or_else(String::new, ToString::to_string)
+        self.noted
+            .error()
+            .map_or_else(String::new, ToString::to_string)
     }
 
     /// True if a sync failed: the store takes nothing more.

@@ -51,10 +51,20 @@ fn header_lines(headers: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 pub struct Marks<'a> {
     /// Headers whose name begins with this matter.
     pub prefix: &'a [u8],
+    /// But not these, one after the other with a colon behind each.
+    pub harmless: &'a [u8],
     /// The one of them that can be handled as a column.
     pub column: &'a [u8],
     /// More headers than this must be looked at.
     pub header_bytes_max: usize,
+}
+
+impl Marks<'_> {
+    fn is_harmless(&self, name: &[u8]) -> bool {
+        self.harmless
+            .split(|byte| *byte == b':')
+            .any(|known| known == name)
+    }
 }
 
 impl Hub {
@@ -98,7 +108,7 @@ impl Hub {
         for (name, _) in header_lines(headers) {
             if name == marks.column && lane == Lane::Plain {
                 lane = Lane::Column;
-            } else if name.starts_with(marks.prefix) {
+            } else if name.starts_with(marks.prefix) && !marks.is_harmless(name) {
                 return Lane::Careful;
             }
         }

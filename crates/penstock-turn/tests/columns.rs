@@ -9,6 +9,7 @@ use rig::{bounds, feed, switches};
 const BOUND: usize = 100;
 const MARKS: Marks<'static> = Marks {
     prefix: b"Nats-",
+    harmless: b"Nats-Stream:Nats-Sequence:",
     column: b"Nats-Msg-Id",
     header_bytes_max: BOUND,
 };
@@ -57,7 +58,7 @@ fn stretches_of_one_lane_stay_together() {
         id,
         id,
         b"NATS/1.0\r\nNats-TTL: 1\r\n\r\n",
-        b"",
+        b"NATS/1.0\r\nNats-Sequence: 1\r\nNats-Stream: S\r\n\r\n",
     ]);
     let lanes = hub.lanes(0, 7, MARKS);
     assert_eq!(

@@ -60,7 +60,13 @@ class Hub:
         self, account: int, subject: bytes, reply: bytes, headers: bytes, payload: bytes
     ) -> bool: ...
     def lanes(
-        self, start: int, end: int, prefix: bytes, column: bytes, header_bytes_max: int
+        self,
+        start: int,
+        end: int,
+        prefix: bytes,
+        harmless: bytes,
+        column: bytes,
+        header_bytes_max: int,
     ) -> list[tuple[int, int, int]]: ...
     def header_column(self, start: int, end: int, name: bytes) -> list[bytes]: ...
     def acknowledge(

@@ -32,6 +32,7 @@ BATCH_ID = b"Nats-Batch-Id"
 SCHEDULE = b"Nats-Schedule"
 SCHEDULERS = (b"Nats-Scheduler", b"Nats-Schedule-Next")  # set by the server that has schedules
 
+_CONTROL_PREFIX = b"Nats-"  # without it, no header is a control header
 HEADERS_BYTES_MAX = 65_535  # the reference's bound on the headers of one stored message
 _UINT64_MAX = 2**64 - 1
 _NUMBER = re.compile(rb"[+-]?[0-9]+")
@@ -69,7 +70,8 @@ Check = Callable[[Stored, Message], Refusal]
 
 def admit(stored: Stored, message: Message) -> Refusal:
     """None if the message may be stored."""
-    checks = (_ALWAYS, _WITH_HEADERS if message.headers else (), _KEPT if stored.keeps else ())
+    is_special = _CONTROL_PREFIX in message.headers
+    checks = (_ALWAYS, _WITH_HEADERS if is_special else (), _KEPT if stored.keeps else ())
     for check in itertools.chain(*checks):
         if (refusal := check(stored, message)) is not None:
             return refusal

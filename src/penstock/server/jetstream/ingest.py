@@ -20,6 +20,8 @@ from penstock.streams.admission import HEADERS_BYTES_MAX, MESSAGE_ID
 from penstock.streams.stream import Stream
 
 _CONTROL_PREFIX = b"Nats-"
+# Headers that a server puts on what it sends; in a copy that comes back they mean nothing.
+_TOLD = b"Nats-Stream:Nats-Subject:Nats-Sequence:Nats-Time-Stamp:Nats-Last-Sequence:Nats-Msg-Size:"
 _PLAIN, _COLUMN = 0, 1  # the kernel's lanes (penstock-turn, columns.rs)
 # With a log, blocks follow behind it in pieces that the processor's cache still has, unless the
 # log may need the space.
@@ -113,7 +115,7 @@ class Ingest:
     def _lanes(self, start: int, end: int) -> list[tuple[int, int, int]]:
         if not self._stream.bulk:
             return [(2, start, end)]
-        return self._hub.lanes(start, end, _CONTROL_PREFIX, MESSAGE_ID, HEADERS_BYTES_MAX)
+        return self._hub.lanes(start, end, _CONTROL_PREFIX, _TOLD, MESSAGE_ID, HEADERS_BYTES_MAX)
 
     def _bulk(self, start: int, end: int, now_ns: int, ids: tuple[bytes, ...]) -> None:
         stream = self._stream
