@@ -18,7 +18,16 @@ from tests.unit.streams.model_store import ModelStore
 
 SUBJECTS = st.sampled_from([b"a", b"a.b", b"a.c", b"a.b.c", b"b", b"b.b", b"z.1.2"])
 PATTERNS = st.sampled_from([b">", b"a", b"a.*", b"a.>", b"*.b", b"*.*.>", b"nothing", b"b"])
-HEADERS = st.sampled_from([b"", b"NATS/1.0\r\nA: 1\r\n\r\n"])
+HEADERS = st.sampled_from(
+    [
+        b"",
+        b"NATS/1.0\r\nA: 1\r\n\r\n",
+        b"NATS/1.0\r\nNats-Msg-Id:  one \r\n\r\n",
+        b"NATS/1.0\r\nA:1\r\nNats-Msg-Id: two\r\nNats-Msg-Id: three\r\n\r\n",
+        b"NATS/1.0\r\nNot-Nats-Msg-Id: x\r\nnats-msg-id: y\r\nNats-Msg-Id:\r\n\r\n",
+        b"NATS/1.0\r\nNats-Msg-Id: the end is missing",
+    ]
+)
 SEQUENCES = st.integers(0, 40)
 
 
@@ -90,6 +99,10 @@ class StoreMachine(RuleBasedStateMachine):
         assert store.subjects(pattern, 1, 2) == model.subjects(pattern, 1, 2)
         cut_ns = self.now_ns - age
         assert store.sequence_at(cut_ns) == model.sequence_at(cut_ns)
+
+    @rule(sequence=SEQUENCES, name=st.sampled_from([b"A", b"Nats-Msg-Id", b"B"]))
+    def look_at_headers(self, sequence: int, name: bytes) -> None:
+        assert self.store.header_values(name, sequence) == self.model.header_values(name, sequence)
 
     @precondition(lambda self: not self.memory)
     @rule(clean=st.booleans())

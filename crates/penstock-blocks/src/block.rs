@@ -48,6 +48,8 @@ pub(crate) struct Block {
     pub held_at: u64,
     /// Nothing more will be appended.
     pub sealed: bool,
+    /// Some record has headers; also if it is not known.
+    pub has_headers: bool,
 }
 
 impl Block {

@@ -180,6 +180,7 @@ impl Store {
                 },
             );
             let framing = record.framing(offset);
+            block.has_headers |= !record.headers.is_empty();
             block.appended(
                 sequence,
                 record.timestamp_ns,

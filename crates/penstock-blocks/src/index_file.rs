@@ -15,6 +15,11 @@ const MAGIC: u64 = u64::from_le_bytes(*b"penstix1");
 const HEAD_WORDS: usize = 6;
 const HEAD_BYTES: usize = (HEAD_WORDS + 1) * 8;
 
+// Beside the number of a block. An index from before there was the second bit has headers
+// everywhere, which only costs a look.
+const SEALED: u64 = 1 << 32;
+const WITHOUT_HEADERS: u64 = 1 << 33;
+
 /// Where a checkpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -121,8 +126,10 @@ fn encode_body(store: &Store, head: &Head, with_subjects: bool, out: &mut Vec<u8
 }
 
 fn encode_block(block: &Block, out: &mut Vec<u8>) {
+    let flag = |flag: u64, is_set: bool| if is_set { flag } else { 0 };
+    let flags = flag(SEALED, block.sealed) | flag(WITHOUT_HEADERS, !block.has_headers);
     let words = [
-        u64::from(block.number) | u64::from(block.sealed) << 32,
+        u64::from(block.number) | flags,
         block.first,
         block.last,
         block.first_timestamp_ns.cast_unsigned(),
@@ -237,7 +244,8 @@ fn decode_block(reader: &mut Reader<'_>) -> Option<Block> {
     let number = reader.word()?;
     let mut block = Block {
         number: number as u32,
-        sealed: number >> 32 != 0,
+        sealed: number & SEALED != 0,
+        has_headers: number & WITHOUT_HEADERS == 0,
         first: reader.word()?,
         last: reader.word()?,
         first_timestamp_ns: reader.word()?.cast_signed(),

@@ -14,6 +14,7 @@ mod compaction;
 mod error;
 mod files;
 mod framing;
+mod header_column;
 mod index;
 mod index_file;
 mod limits;
@@ -24,6 +25,7 @@ mod note;
 mod pattern;
 mod queries;
 mod reading;
+mod recent_ids;
 mod record;
 mod recovery;
 mod removal;
@@ -36,9 +38,11 @@ mod writing;
 
 pub use checkpoint::Checkpoint;
 pub use error::{Error, Result};
+pub use header_column::HeaderColumn;
 pub use limits::Limits;
 pub use note::Range;
 pub use pattern::{Filter, matches};
+pub use recent_ids::RecentIds;
 pub use record::{
     BlockKey, Content, RECORD_BYTES_MAX, Record, SEQUENCE_MAX, file_bytes, memory_bytes,
 };

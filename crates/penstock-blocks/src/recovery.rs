@@ -378,6 +378,7 @@ impl Opening {
                 continue;
             };
             block.appended(sequence, record.timestamp_ns, u64::from(place.bytes), 0);
+            block.has_headers |= !record.headers.is_empty();
             if self.removed.contains(sequence) {
                 block.messages -= 1;
                 block.bytes -= u64::from(place.bytes);

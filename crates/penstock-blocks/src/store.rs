@@ -225,6 +225,7 @@ impl Store {
         let framing = crate::framing::of_record(offset, total, lengths);
         block.appended(sequence, content.timestamp_ns, bytes as u64, framing);
         block.divided(offset, framing);
+        block.has_headers |= !content.headers.is_empty();
         block.length = tail.data.len() as u64;
         self.subjects.appended(subject, sequence);
         if let Some(touched) = &mut self.touched

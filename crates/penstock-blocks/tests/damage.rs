@@ -8,7 +8,7 @@ use penstock_blocks::{Error, IndexCondition, Options, Recovery, Store};
 use penstock_disk::{Disk, SimulatedDisk};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use support::{Entry, Model, SUBJECTS};
+use support::{Entry, Model, SUBJECTS, header_rows, header_value};
 
 /// Every bit and every length in a release build; a selection where that would take minutes.
 const STEP: usize = if cfg!(debug_assertions) { 19 } else { 1 };
@@ -124,6 +124,8 @@ fn survivors_and(
 ) -> (BTreeSet<u64>, Recovery) {
     let mut returned = 0;
     let (mut store, report) = open(disk, "s");
+    let rows = header_rows(&mut store, "K", 0, usize::MAX);
+    let mut expected_rows = Vec::new();
     let mut missing = BTreeSet::new();
     for sequence in 0..=model.last + 2 {
         let loaded = match store.load(sequence) {
@@ -136,6 +138,11 @@ fn survivors_and(
             Err(Error::Damaged { .. }) => None,
             Err(error) => panic!("{told}: {error}"),
         };
+        if let Some(entry) = &loaded
+            && let Some(value) = header_value(&entry.headers, "K")
+        {
+            expected_rows.push((sequence, entry.timestamp_ns, value));
+        }
         match (loaded, model.messages.get(&sequence)) {
             (Some(_), None) if returns => returned += 1,
             (Some(loaded), expected) => assert_eq!(Some(&loaded), expected, "{sequence}: {told}"),
@@ -143,6 +150,8 @@ fn survivors_and(
             (None, None) => {}
         }
     }
+    assert_eq!(rows, expected_rows, "{told}");
+    assert_eq!(header_rows(&mut store, "K", 0, 1), expected_rows, "{told}");
     let (lost, _) = store.lost();
     let lost: BTreeSet<u64> = lost
         .iter()

@@ -2,7 +2,7 @@
 //! --nocapture --test-threads 1`.
 #![allow(clippy::unwrap_used)]
 
-use penstock_blocks::{Filter, Limits, Options, Store};
+use penstock_blocks::{Filter, Limits, Options, RecentIds, Store};
 use penstock_disk::{Disk, RealDisk};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -224,4 +224,42 @@ fn subjects() {
         store.write_out().unwrap();
     }
     rate("append and evict at one per subject", 200 * TURN, started);
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn message_ids() {
+    let count = 3_000_000;
+    let directory = Directory::new("ids");
+    let open = || Store::open(directory.disk(), "streams/s", "s", Options::default()).unwrap();
+    let (mut store, _) = open();
+    for first in (1..=count).step_by(TURN as usize) {
+        let headers: Vec<Vec<u8>> = (first..first + TURN)
+            .map(|n| format!("NATS/1.0\r\nNats-Msg-Id: 00001-{n:010}\r\n\r\n").into_bytes())
+            .collect();
+        let items = headers
+            .iter()
+            .map(|headers| (&b"events.region"[..], &headers[..], &[b'x'; 128][..]));
+        store.append_run(items, first, first as i64).unwrap();
+        store.write_out().unwrap();
+    }
+    store.checkpoint(0, true).unwrap();
+    drop(store);
+    let (mut store, _) = open();
+    let started = Instant::now();
+    let (column, rest) = store.header_values(b"Nats-Msg-Id", 1, usize::MAX).unwrap();
+    assert_eq!((column.sequences.len() as u64, rest), (count, None));
+    rate("message ids out of blocks on disk", count, started);
+    let before = resident_bytes();
+    let started = Instant::now();
+    let mut ids = RecentIds::default();
+    let mut start = 0;
+    let values = column.ends.iter().map(|end| {
+        let end = *end as usize;
+        &column.values[std::mem::replace(&mut start, end)..end]
+    });
+    let numbers = column.sequences.iter().zip(&column.timestamps_ns);
+    ids.remember_all(values.zip(numbers).map(|(id, (s, t))| (id, *s, *t)));
+    rate("message ids remembered", count, started);
+    println!("  {} B each", (resident_bytes() - before) / count);
 }

@@ -16,7 +16,7 @@ enum Operation {
         subjects: Vec<usize>,
         gap: u64,
         size: usize,
-        headers: bool,
+        headers: usize,
     },
     Remove {
         place: u64,
@@ -53,13 +53,29 @@ enum Operation {
         other: usize,
         place: u64,
     },
+    Headers {
+        place: u64,
+        bytes_max: usize,
+        cool: bool,
+    },
 }
+
+const HEADERS: [&str; 8] = [
+    "",
+    "",
+    "",
+    "NATS/1.0\r\nA: b\r\n\r\n",
+    "NATS/1.0\r\nId:  one \r\n\r\n",
+    "NATS/1.0\r\nA:b\r\nId: two\r\nId: three\r\n\r\n",
+    "NATS/1.0\r\nNot-Id: x\r\nId:\r\n\r\n",
+    "NATS/1.0\r\nId: the end is missing",
+];
 
 fn operation() -> impl Strategy<Value = Operation> {
     use Operation::*;
     let subjects = proptest::collection::vec(0..SUBJECTS.len(), 1..12);
     prop_oneof![
-        10 => (subjects, prop_oneof![9 => Just(0u64), 1 => 1..5u64], 0..90usize, any::<bool>())
+        10 => (subjects, prop_oneof![9 => Just(0u64), 1 => 1..5u64], 0..90usize, 0..HEADERS.len())
             .prop_map(|(subjects, gap, size, headers)| Append { subjects, gap, size, headers }),
         4 => (0..1000u64, any::<bool>()).prop_map(|(place, erase)| Remove { place, erase }),
         2 => proptest::collection::vec(0..1000u64, 0..20).prop_map(|places| RemoveAll { places }),
@@ -79,6 +95,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => Just(Kill),
         8 => (0..PATTERNS.len(), 0..PATTERNS.len(), 0..1100u64)
             .prop_map(|(pattern, other, place)| Query { pattern, other, place }),
+        3 => (0..1100u64, prop_oneof![Just(0usize), 1..300usize, Just(usize::MAX)], any::<bool>())
+            .prop_map(|(place, bytes_max, cool)| Headers { place, bytes_max, cool }),
     ]
 }
 
@@ -114,18 +132,14 @@ impl Bench {
         first + (last + 1).saturating_sub(first) * place / 1000
     }
 
-    fn append(&mut self, subjects: &[usize], gap: u64, size: usize, headers: bool) {
+    fn append(&mut self, subjects: &[usize], gap: u64, size: usize, headers: usize) {
         for (number, subject) in subjects.iter().enumerate() {
             self.time_ns += 10;
-            let headers = if headers {
-                b"NATS/1.0\r\nA: b\r\n\r\n".to_vec()
-            } else {
-                Vec::new()
-            };
+            let headers = HEADERS[(headers + number) % HEADERS.len()];
             let entry = Entry {
                 timestamp_ns: self.time_ns,
                 subject: SUBJECTS[*subject].as_bytes().to_vec(),
-                headers,
+                headers: headers.as_bytes().to_vec(),
                 message: vec![b'm'; size],
             };
             let gap = if number == 0 { gap } else { 0 };
@@ -174,6 +188,14 @@ impl Bench {
             checkpoint.write();
             self.store.end_checkpoint(&checkpoint).unwrap();
         }
+    }
+
+    fn look_at_headers(&mut self, from: u64, bytes_max: usize, cool: bool) {
+        if cool && self.disk.is_some() {
+            self.store.write_out().unwrap();
+            self.store.cool(); // so that the blocks are read from their files
+        }
+        self.model.check_headers(&mut self.store, from, bytes_max);
     }
 
     fn reopen(&mut self, clean: bool) {
@@ -257,6 +279,11 @@ impl Bench {
                 self.model
                     .check_time(&mut self.store, 1_000 + 10 * at as i64);
             }
+            Headers {
+                place,
+                bytes_max,
+                cool,
+            } => self.look_at_headers(self.at(*place), *bytes_max, *cool),
             other => self.apply_to_files(other),
         }
     }
@@ -309,6 +336,7 @@ fn run(operations: &[Operation], block: usize, cache: usize, in_files: bool) {
         bench.model.check_queries(&mut bench.store, &[pattern], at);
     }
     bench.reopen(false);
+    bench.model.check_headers(&mut bench.store, 0, usize::MAX);
     bench.model.check(&mut bench.store);
 }
 

@@ -6,6 +6,7 @@ mod entries;
 mod foreign;
 mod hub;
 mod log;
+mod recent_ids;
 mod s2;
 mod store;
 mod subjects;
@@ -17,6 +18,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<hub::Hub>()?;
     module.add_class::<store::Store>()?;
     module.add_class::<store::Checkpoint>()?;
+    module.add_class::<recent_ids::RecentIds>()?;
     module.add_class::<log::Log>()?;
     module.add_class::<log::StoreLock>()?;
     module.add_class::<subjects::SubjectIndex>()?;

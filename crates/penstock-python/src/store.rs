@@ -21,6 +21,15 @@ type Row<'py> = (
 );
 /// A store, the log entry up to which it is complete, lost ranges, notes.
 type Opened = (Store, Option<u64>, Vec<(u64, u64)>, Vec<String>);
+/// Sequences, times, where values end, values: numbers little endian, of 8, 8 and 4 bytes. Then from
+/// where to go on.
+type Column<'py> = (
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Option<u64>,
+);
 type State = (u64, u64, u64, i64, u64, i64, u64, u64);
 
 fn failed(error: impl Display) -> PyErr {
@@ -168,6 +177,25 @@ impl Store {
         rows
     }
 
+    /// One header of all messages from a sequence on that have it.
+    fn header_values<'py>(
+        &mut self,
+        py: Python<'py>,
+        name: &[u8],
+        sequence: u64,
+        bytes_max: usize,
+    ) -> PyResult<Column<'py>> {
+        let (column, rest) = self
+            .store
+            .header_values(name, sequence, bytes_max)
+            .map_err(failed)?;
+        let sequences = packed(py, &column.sequences, |number| number.to_le_bytes());
+        let times = packed(py, &column.timestamps_ns, |time| time.to_le_bytes());
+        let ends = packed(py, &column.ends, |end| end.to_le_bytes());
+        let values = PyBytes::new(py, &column.values);
+        Ok((sequences, times, ends, values, rest))
+    }
+
     fn deleted(&mut self) -> PyResult<Vec<(u64, u64)>> {
         self.store.deleted().map_err(failed)
     }
@@ -279,6 +307,15 @@ impl Checkpoint {
     fn lost(&self) -> bool {
         self.noted.is_lost()
     }
+}
+
+fn packed<'py, T: Copy, const N: usize>(
+    py: Python<'py>,
+    numbers: &[T],
+    bytes: impl Fn(T) -> [u8; N],
+) -> Bound<'py, PyBytes> {
+    let packed: Vec<u8> = numbers.iter().flat_map(|number| bytes(*number)).collect();
+    PyBytes::new(py, &packed)
 }
 
 fn filter_of(patterns: &[Vec<u8>]) -> Filter {

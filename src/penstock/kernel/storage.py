@@ -1,9 +1,10 @@
-"""The kernel's storage: blocks of a stream, the commit log, the lock of a directory, archives."""
+"""The kernel's storage: blocks, recent ids, the commit log, the lock of a directory, archives."""
 
 from penstock.kernel import _native
 
 Blocks = _native.Store
 Checkpoint = _native.Checkpoint
+RecentIds = _native.RecentIds
 Log = _native.Log
 StoreLock = _native.StoreLock
 S2Reader = _native.S2Reader

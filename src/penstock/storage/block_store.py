@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from penstock.kernel.hub import Hub
 from penstock.kernel.storage import Blocks
 from penstock.storage.journal import Journal
-from penstock.storage.store import Record, StoreState, SubjectState
+from penstock.storage.store import HeaderColumn, Record, StoreState, SubjectState
+
+_COLUMN_BYTES_MAX = 16 << 20  # of header values at a time: memory that nobody misses
 
 
 class BlockLookup:
@@ -56,6 +58,9 @@ class BlockLookup:
 
     def last_by_subjects(self, patterns: Sequence[bytes], up_to: int) -> list[int]:
         return self.blocks.last_by_subjects([*patterns], up_to)
+
+    def header_values(self, name: bytes, sequence: int) -> HeaderColumn:
+        return HeaderColumn(*self.blocks.header_values(name, sequence, _COLUMN_BYTES_MAX))
 
     def deleted(self) -> list[tuple[int, int]]:
         return self.blocks.deleted()

@@ -40,6 +40,16 @@ class SubjectState(NamedTuple):
     sequence_last: int
 
 
+class HeaderColumn(NamedTuple):
+    """One header of many messages, as buffers: numbers little endian, of 8, 8 and 4 bytes."""
+
+    sequences: bytes
+    times_ns: bytes
+    ends: bytes  # of the values; each begins where the one before it ends
+    values: bytes
+    sequence_next: int | None  # where to go on, if there is more
+
+
 class Lookup(Protocol):
     """The half of a store that only answers; every number is an integer, every text bytes."""
 
@@ -66,6 +76,9 @@ class Lookup(Protocol):
 
     def subjects(self, pattern: bytes, offset: int, limit: int) -> list[tuple[bytes, int]]:
         """Subjects that match, sorted, with their number of messages."""
+
+    def header_values(self, name: bytes, sequence: int) -> HeaderColumn:
+        """The header of the messages at or after `sequence` that have it, as many as is good."""
 
     def deleted(self) -> list[tuple[int, int]]:
         """Ranges of removed sequences between the first and the last, both ends included."""

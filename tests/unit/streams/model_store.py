@@ -1,11 +1,25 @@
 """A store that is slow and obvious: a dictionary. The kernel's store must do the same."""
 
+import struct
 from collections.abc import Sequence
 
 from penstock.kernel.hub import Frame, Hub
-from penstock.storage.store import Record, StoreState, SubjectState
+from penstock.storage.store import HeaderColumn, Record, StoreState, SubjectState
+from penstock.streams import headers
 from penstock.streams.admission import stored_bytes
 from penstock.streams.subjects import is_subset
+
+
+def packed(rows: Sequence[tuple[int, int, bytes]]) -> HeaderColumn:
+    """Sequences, times and values as they cross the border."""
+    ends = [sum(len(value) for *_, value in rows[: row + 1]) for row in range(len(rows))]
+    return HeaderColumn(
+        sequences=struct.pack(f"<{len(rows)}Q", *(sequence for sequence, *_ in rows)),
+        times_ns=struct.pack(f"<{len(rows)}q", *(time_ns for _, time_ns, _ in rows)),
+        ends=struct.pack(f"<{len(rows)}I", *ends),
+        values=b"".join(value for *_, value in rows),
+        sequence_next=None,
+    )
 
 
 class ModelStore:
@@ -38,11 +52,9 @@ class ModelStore:
             columns = hub.frame(index)
             assert columns is not None
             frame = Frame(*columns)
-            headers = frame.payload[: frame.header_bytes]
+            head = frame.payload[: frame.header_bytes]
             payload = frame.payload[frame.header_bytes :]
-            self.append(
-                Record(sequence + position - start, time_ns, frame.subject, headers, payload)
-            )
+            self.append(Record(sequence + position - start, time_ns, frame.subject, head, payload))
 
     def append(self, record: Record) -> None:
         assert record.sequence > self.sequence_last
@@ -96,6 +108,14 @@ class ModelStore:
                 subject = self.records[number].subject
                 counts[subject] = counts.get(subject, 0) + 1
         return sorted(counts.items())[offset : offset + limit]
+
+    def header_values(self, name: bytes, sequence: int) -> HeaderColumn:
+        rows = []
+        for number in sorted(n for n in self.records if n >= sequence):
+            record = self.records[number]
+            if (value := headers.find(record.headers, name)) is not None:
+                rows.append((number, record.time_ns, value))
+        return packed(rows)
 
     def deleted(self) -> list[tuple[int, int]]:
         first = self.state().sequence_first

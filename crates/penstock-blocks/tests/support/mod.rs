@@ -21,6 +21,37 @@ pub struct Model {
     pub in_memory: bool,
 }
 
+/// Sequence, time and the value of a header.
+pub type Row = (u64, i64, Vec<u8>);
+
+/// The rows of a column, asked for in pieces of so many bytes.
+pub fn header_rows(store: &mut Store, name: &str, from: u64, bytes_max: usize) -> Vec<Row> {
+    let (mut rows, mut next) = (Vec::new(), Some(from));
+    while let Some(from) = next {
+        let (column, rest) = store
+            .header_values(name.as_bytes(), from, bytes_max)
+            .unwrap();
+        let mut start = 0;
+        for (row, end) in column.ends.iter().enumerate() {
+            let value = &column.values[start..*end as usize];
+            let (sequence, time_ns) = (column.sequences[row], column.timestamps_ns[row]);
+            rows.push((sequence, time_ns, value.to_vec()));
+            start = *end as usize;
+        }
+        assert_eq!((start, rest > next), (column.values.len(), rest.is_some()));
+        next = rest;
+    }
+    rows
+}
+
+/// The value of the first header of a name, the slow way.
+pub fn header_value(headers: &[u8], name: &str) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(headers).unwrap();
+    let line = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(':')?.to_owned());
+    let value = text.split("\r\n").skip(1).find_map(line)?;
+    Some(value.trim_start_matches(' ').as_bytes().to_vec())
+}
+
 pub const SUBJECTS: [&str; 9] = [
     "a",
     "a.b",
@@ -242,6 +273,18 @@ impl Model {
             assert_eq!(Some(&state.first), all.first());
             assert_eq!(Some(&state.last), all.last());
             assert_eq!(store.last_of_subject(subject).unwrap(), all.last().copied());
+        }
+    }
+
+    pub fn check_headers(&self, store: &mut Store, from: u64, bytes_max: usize) {
+        for name in ["Id", "A", "Nothing"] {
+            let row = |(sequence, entry): (&u64, &Entry)| {
+                let value = header_value(&entry.headers, name)?;
+                Some((*sequence, entry.timestamp_ns, value))
+            };
+            let expected: Vec<Row> = self.messages.range(from..).filter_map(row).collect();
+            let rows = header_rows(store, name, from, bytes_max);
+            assert_eq!(rows, expected, "header {name} from {from}");
         }
     }
 

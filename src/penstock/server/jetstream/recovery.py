@@ -14,9 +14,8 @@ from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.directory import StoreDirectory
 from penstock.server.jetstream.keeper import Keeper, Kept
 from penstock.storage.journal import Kind
-from penstock.streams import headers
 from penstock.streams.admission import MESSAGE_ID
-from penstock.streams.reads import walk
+from penstock.streams.reads import EVERYTHING
 from penstock.streams.stream import Stream
 
 
@@ -155,9 +154,12 @@ def settle(kept: Kept, now_ns: int) -> None:
 
 def remember_ids(stream: Stream, now_ns: int) -> None:
     """Fills the duplicate window from the messages that are in it."""
-    first = stream.store.sequence_at(now_ns - stream.config.duplicate_window)
-    for record in walk(stream.store, b">", first, stream.sequence_last):
-        message_id = headers.find(record.headers, MESSAGE_ID) if record.headers else None
-        stream.message_id_last = message_id or b""
-        if message_id:
-            stream.dedup.remember((message_id,), record.sequence, record.time_ns)
+    store, dedup = stream.store, stream.dedup
+    sequence: int | None = store.sequence_at(now_ns - stream.config.duplicate_window)
+    while sequence is not None:
+        ids = store.header_values(MESSAGE_ID, sequence)
+        dedup.remember_column(ids)
+        sequence = ids.sequence_next
+    sequence_newest, message_id = dedup.newest()
+    is_last = store.last_matching(EVERYTHING, stream.sequence_last) == sequence_newest
+    stream.message_id_last = message_id if is_last else b""
