@@ -64,6 +64,7 @@ ALL: tuple[AnyBenchmark, ...] = (
     publish_sync.DURABLE_ONE,
     publish_200_connections.DURABLE_MANY,
     restart.BENCHMARK,
+    restart.WITH_IDS,
     stream_memory.BENCHMARK,
 )
 BENCHMARKS: dict[str, AnyBenchmark] = {benchmark.name: benchmark for benchmark in ALL}

@@ -3,7 +3,9 @@
 Ready is when the server answers STREAM.INFO with every message that was acknowledged; the time is
 from the start of its process, so it holds the start of the program too. Resident memory is read
 then. With `--more N` the stream is made longer and the server restarted once more, to see what the
-length of a stream costs in memory. Both servers sync as their own default has it.
+length of a stream costs in memory. Both servers sync as their own default has it. The messages are
+all younger than the duplicate window, and `restart_ids` is the same with a `Nats-Msg-Id` in each:
+then every one of them is part of what must be there again.
 """
 
 import os
@@ -20,9 +22,11 @@ SIZE = 128
 SETTLE_SECONDS = 0.5
 
 
-def _fill(contestant: Contestant, store: Path, load: Load, count: int, *, kill: bool) -> None:
+def _fill(
+    contestant: Contestant, store: Path, load: Load, count: int, ids: str, *, kill: bool
+) -> None:
     with running(contestant, store, DURABLE) as server:
-        load.run("publish", server, messages=count, size=SIZE, window=WINDOW)
+        load.run("publish", server, messages=count, size=SIZE, window=WINDOW, message_ids=ids)
         if kill:
             os.kill(server.pid, signal.SIGKILL)
 
@@ -46,23 +50,32 @@ def _restart(contestant: Contestant, store: Path, load: Load, messages: int) -> 
         return _opened(server, load, begin, messages)
 
 
-def sample(contestant: Contestant, store: Path, load: Load) -> Sample:
-    _fill(contestant, store, load, load.messages, kill=True)
+def _restarts(contestant: Contestant, store: Path, load: Load, ids: str) -> Sample:
+    _fill(contestant, store, load, load.messages, ids, kill=True)
     killed = _restart(contestant, store, load, load.messages)  # ends with a clean stop
     stopped = _restart(contestant, store, load, load.messages)
-    figures = {
+    return {
         "killed_seconds": killed["seconds"],
         "killed_seconds_gb": killed["seconds"] / killed["gigabytes"],
         "stopped_seconds": stopped["seconds"],
         "killed_kb": killed["resident_kb"],
         "stopped_kb": stopped["resident_kb"],
     }
+
+
+def sample(contestant: Contestant, store: Path, load: Load) -> Sample:
+    figures = _restarts(contestant, store, load, "no")
     if load.messages_more > load.messages:
-        _fill(contestant, store, load, load.messages_more - load.messages, kill=False)
+        more = load.messages_more - load.messages
+        _fill(contestant, store, load, more, "no", kill=False)
         longer = _restart(contestant, store, load, load.messages_more)
         figures["longer_seconds"] = longer["seconds"]
-        figures["longer_more_kb"] = longer["resident_kb"] - stopped["resident_kb"]
+        figures["longer_more_kb"] = longer["resident_kb"] - figures["stopped_kb"]
     return figures
+
+
+def sample_ids(contestant: Contestant, store: Path, load: Load) -> Sample:
+    return _restarts(contestant, store, load, "yes")
 
 
 BENCHMARK = RestartBenchmark(
@@ -83,5 +96,15 @@ BENCHMARK = RestartBenchmark(
         ),
     ),
     sample=sample,
+    sync=DURABLE,
+)
+
+WITH_IDS = RestartBenchmark(
+    name="restart_ids",
+    title="the same with a message id in every message, all in the duplicate window",
+    metrics=tuple(
+        Metric(metric.key, metric.label, metric.unit) for metric in BENCHMARK.metrics[:5]
+    ),
+    sample=sample_ids,
     sync=DURABLE,
 )
