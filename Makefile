@@ -34,7 +34,7 @@ $(UV): | need
 
 $(VENV)/.packages: pyproject.toml | $(UV)
 	@test -x $(BIN)/python || $(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
-	@$(UV) pip install --quiet --python $(BIN)/python maturin --group dev
+	@$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode maturin --group dev
 	@touch $@
 
 $(KERNEL): $(VENV)/.packages $(CRATES)
@@ -56,7 +56,9 @@ test-python: build
 	$(BIN)/python -m pytest
 
 ## make build     the environment in .venv, with .venv/bin/penstock
+# Compiled ahead: where Python may not write bytecode, every start would compile every module.
 build: $(KERNEL)
+	@$(BIN)/python -m compileall -q $(PACKAGES)
 
 ## make serve     a server on port 4222 (ARGS="-p 4333 -m 8222" for flags)
 serve: build
