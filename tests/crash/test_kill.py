@@ -1,6 +1,7 @@
 """kill -9 in mid-load, stops and starts: every promise made before holds afterwards."""
 
 import contextlib
+import json
 import random
 import re
 import time
@@ -104,6 +105,45 @@ def test_clean_stop_and_two_starts_in_a_row(tmp_path: Path, mode: str) -> None:
             assert history.check(wire) == history.sent
             if is_clean:
                 assert node.stop() == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_large_duplicate_window_survives_a_clean_stop(tmp_path: Path, mode: str) -> None:
+    """It is kept in a file for one start; without the file, or with a bad one, nothing is lost."""
+    history = History("IDS", ids=True)
+    with Node(tmp_path, MODES[mode]) as node:
+        with contextlib.closing(Wire(node.port)) as wire:
+            create(wire, "IDS")
+            publish_ids(wire, history, 12_000)
+        assert node.stop() == 0
+    (saved,) = tmp_path.glob("jetstream/streams/IDS.*/ids")
+    for change in ("none", "damage", "kill"):
+        if change == "damage":
+            content = saved.read_bytes()
+            saved.write_bytes(content.replace(b"11999", b"88888"))
+        with Node(tmp_path, MODES[mode]) as node, contextlib.closing(Wire(node.port)) as wire:
+            assert not saved.exists()
+            assert history.check(wire) == 12_000
+            resend(wire, history)
+            assert history.check(wire) == 12_000
+            if change == "none":
+                assert node.stop() == 0
+                assert saved.exists()
+
+
+def publish_ids(wire: Wire, history: History, count: int) -> None:
+    wire.send(b"SUB first.* 2\r\n")
+    for start in range(1, count + 1, 1000):
+        numbers = range(start, start + 1000)
+        frames = [
+            published("IDS.0", f"first.{n}", history.payload(n), b"Nats-Msg-Id: %d\r\n" % n)
+            for n in numbers
+        ]
+        wire.send(b"".join(frames))
+        history.sent = start + 999
+        while len(history.acked) < history.sent:
+            for message in wire.read(10):
+                history.answered(int(message.subject[6:]), json.loads(message.payload))
 
 
 def test_the_mode_may_change_between_kills(tmp_path: Path) -> None:

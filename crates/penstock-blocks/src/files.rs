@@ -1,4 +1,4 @@
-//! The files of one stream: `msgs/<number>.blk` and `index`. Knows which were written since the
+//! The files of one stream: `msgs/<number>.blk`, `index` and sometimes `ids`. Knows which were written since the
 //! last sync; a file is replaced by writing a new one, syncing it and renaming it.
 
 use crate::error::{Error, Result};
@@ -110,6 +110,10 @@ impl Files {
 
     pub fn block_path(&self, number: u32) -> String {
         format!("{}/msgs/{number}.blk", self.directory)
+    }
+
+    fn ids_path(&self) -> String {
+        format!("{}/ids", self.directory)
     }
 
     /// The numbers of all blocks, ascending, and what else lies among them.
@@ -287,6 +291,32 @@ impl Files {
             self.disk.sync_directory(&self.directory)?;
         }
         Ok(())
+    }
+
+    /// Writes the file of ids, without a sync: whoever reads it finds out if it is whole.
+    pub fn write_ids(&self, content: &[u8]) -> Result<()> {
+        let path = self.ids_path();
+        let write = || {
+            let file = self.disk.open(&path, true)?;
+            file.truncate(0)?;
+            file.write_at(0, content)
+        };
+        write().map_err(|error| {
+            drop(self.disk.remove_file(&path)); // what there is of it takes room for nothing
+            error.into()
+        })
+    }
+
+    /// The file of ids, which is gone afterwards. One that cannot be read is as good as none.
+    pub fn take_ids(&self) -> Option<Vec<u8>> {
+        let path = self.ids_path();
+        if !self.disk.exists(&path) {
+            return None;
+        }
+        let file = self.disk.open(&path, false).ok()?;
+        let content = read_all(file.as_ref()).ok();
+        drop(self.disk.remove_file(&path)); // left behind, it would be found out as old
+        content
     }
 
     /// Lets go of open files.

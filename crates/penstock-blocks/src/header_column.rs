@@ -45,6 +45,58 @@ impl HeaderColumn {
     }
 }
 
+/// The same as bytes: numbers little endian, of 8, 8 and 4 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct PackedColumn<'a> {
+    sequences: &'a [[u8; 8]],
+    timestamps_ns: &'a [[u8; 8]],
+    ends: &'a [[u8; 4]],
+    values: &'a [u8],
+}
+
+impl<'a> PackedColumn<'a> {
+    /// Nothing if the parts do not fit together.
+    #[must_use]
+    pub fn new(
+        sequences: &'a [u8],
+        timestamps_ns: &'a [u8],
+        ends: &'a [u8],
+        values: &'a [u8],
+    ) -> Option<PackedColumn<'a>> {
+        let column = PackedColumn {
+            sequences: whole(sequences)?,
+            timestamps_ns: whole(timestamps_ns)?,
+            ends: whole(ends)?,
+            values,
+        };
+        let rows = column.ends.len();
+        let mut ends = column.ends.iter().map(|end| u32::from_le_bytes(*end));
+        let fits = (column.sequences.len(), column.timestamps_ns.len()) == (rows, rows)
+            && ends.clone().is_sorted()
+            && ends.next_back().unwrap_or(0) as usize == values.len();
+        fits.then_some(column)
+    }
+
+    /// Value, sequence and time of each message.
+    pub fn rows(&self) -> impl Iterator<Item = (&'a [u8], u64, i64)> + use<'a> {
+        let (mut start, values) = (0, self.values);
+        let values = self.ends.iter().map(move |end| {
+            let end = u32::from_le_bytes(*end) as usize;
+            &values[std::mem::replace(&mut start, end)..end]
+        });
+        let numbers = self.sequences.iter().zip(self.timestamps_ns);
+        values.zip(numbers).map(|(value, (sequence, time_ns))| {
+            let sequence = u64::from_le_bytes(*sequence);
+            (value, sequence, i64::from_le_bytes(*time_ns))
+        })
+    }
+}
+
+fn whole<const N: usize>(bytes: &[u8]) -> Option<&[[u8; N]]> {
+    let (numbers, rest) = bytes.as_chunks();
+    rest.is_empty().then_some(numbers)
+}
+
 /// Finds the value of one header: the first of its name counts, written exactly so, and blanks
 /// before the value are no part of it.
 struct Sought {

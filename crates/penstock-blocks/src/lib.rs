@@ -29,6 +29,7 @@ mod recent_ids;
 mod record;
 mod recovery;
 mod removal;
+mod saved_ids;
 mod scan;
 mod sequences;
 mod store;
@@ -38,7 +39,7 @@ mod writing;
 
 pub use checkpoint::Checkpoint;
 pub use error::{Error, Result};
-pub use header_column::HeaderColumn;
+pub use header_column::{HeaderColumn, PackedColumn};
 pub use limits::Limits;
 pub use note::Range;
 pub use pattern::{Filter, matches};

@@ -151,6 +151,20 @@ impl RecentIds {
         Some(([head, tail].concat(), entry.sequence))
     }
 
+    /// Ids, in two parts, with sequences and times, of those not older than a time.
+    pub(crate) fn rows_since(
+        &self,
+        since_ns: i64,
+    ) -> impl ExactSizeIterator<Item = ((&[u8], &[u8]), u64, i64)> + Clone {
+        let first = self
+            .entries
+            .partition_point(|entry| entry.time_ns < since_ns);
+        (first..self.entries.len()).map(|position| {
+            let entry = &self.entries[position];
+            (self.id(position), entry.sequence, entry.time_ns)
+        })
+    }
+
     /// Bytes held in memory.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -1,6 +1,6 @@
 //! The message ids of a while.
 
-use penstock_blocks::RecentIds as Ids;
+use penstock_blocks::{PackedColumn, RecentIds as Ids};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 #[pyclass]
 #[derive(Default)]
 pub struct RecentIds {
-    ids: Ids,
+    pub ids: Ids,
 }
 
 #[pymethods]
@@ -50,28 +50,13 @@ impl RecentIds {
         ends: &[u8],
         values: &[u8],
     ) -> PyResult<()> {
-        let (sequences, rest) = sequences.as_chunks();
-        let (times_ns, rest_of_times) = times_ns.as_chunks();
-        let (ends, rest_of_ends) = ends.as_chunks();
-        let is_even = rest.is_empty() && rest_of_times.is_empty() && rest_of_ends.is_empty();
-        if !is_even || sequences.len() != ends.len() || times_ns.len() != ends.len() {
+        let Some(column) = PackedColumn::new(sequences, times_ns, ends, values) else {
             return Err(PyValueError::new_err(
-                "a column must have as many sequences as times and ends of values",
+                "the parts of a column do not fit together",
             ));
-        }
-        let mut start = 0;
-        let ids = ends.iter().map(|end| {
-            let end = u32::from_le_bytes(*end) as usize;
-            values.get(std::mem::replace(&mut start, end)..end)
-        });
-        let Some(ids) = ids.collect::<Option<Vec<&[u8]>>>() else {
-            return Err(PyValueError::new_err("a value ends outside of the column"));
         };
-        let times_ns = times_ns.iter().map(|time| i64::from_le_bytes(*time));
-        let sequences = sequences.iter().map(|number| u64::from_le_bytes(*number));
-        let rows = ids.into_iter().zip(sequences).zip(times_ns);
-        let rows = rows.map(|((id, sequence), time_ns)| (id, sequence, time_ns));
-        self.ids.remember_all(rows.filter(|row| !row.0.is_empty()));
+        self.ids
+            .remember_all(column.rows().filter(|row| !row.0.is_empty()));
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The store of one stream.
 
 use crate::hub::Hub;
+use crate::recent_ids::RecentIds;
 use penstock_blocks::{
     Checkpoint as Noted, Content, Filter, Limits, Options, Recovery, Store as Blocks,
 };
@@ -260,6 +261,16 @@ impl Store {
     /// Whether the bytes of a removed message wait for a checkpoint to be overwritten.
     fn has_erasures(&self) -> bool {
         self.store.has_erasures()
+    }
+
+    /// Keeps the ids since a time in a file, for the next opening.
+    fn save_ids(&mut self, ids: &RecentIds, since_ns: i64) -> PyResult<()> {
+        self.store.save_ids(&ids.ids, since_ns).map_err(failed)
+    }
+
+    /// Adds the ids kept in the file, which is gone then; false if there are none to go by.
+    fn take_ids(&mut self, ids: &mut RecentIds) -> bool {
+        self.store.take_ids(&mut ids.ids)
     }
 
     /// Ranges of sequences whose records were found damaged or missing, and how many bytes.

@@ -16,29 +16,29 @@ class DedupWindow:
 
     def __init__(self, window_ns: int) -> None:
         self.window_ns = window_ns
-        self._ids = RecentIds()
+        self.ids = RecentIds()
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self.ids)
 
     def find(self, message_id: bytes, now_ns: int) -> int | None:
         """The sequence of an earlier message with this id."""
-        return self._ids.find(message_id, now_ns - self.window_ns)
+        return self.ids.find(message_id, now_ns - self.window_ns)
 
     def all_new(self, message_ids: Sequence[bytes], now_ns: int) -> bool:
         """True if none of them is known and none appears twice."""
-        return self._ids.are_new(message_ids, now_ns - self.window_ns)
+        return self.ids.are_new(message_ids, now_ns - self.window_ns)
 
     def remember(self, message_ids: Sequence[bytes], sequence_first: int, now_ns: int) -> None:
         """Notes ids of messages stored under rising sequences."""
         if self.window_ns > 0:
-            self._ids.remember(message_ids, sequence_first, now_ns)
+            self.ids.remember(message_ids, sequence_first, now_ns)
 
     def remember_column(self, ids: HeaderColumn) -> None:
         """Notes ids of messages that are stored already, each with its own time."""
         if self.window_ns > 0:
-            self._ids.remember_column(ids.sequences, ids.times_ns, ids.ends, ids.values)
+            self.ids.remember_column(ids.sequences, ids.times_ns, ids.ends, ids.values)
 
     def newest(self) -> tuple[int, bytes]:
         """The sequence and the id of the message noted last."""
-        return self._ids.newest() or (0, b"")
+        return self.ids.newest() or (0, b"")

@@ -6,7 +6,8 @@
       salt              makes the log's checksums this directory's own
       log/              the commit log
       unlogged          there while stores may hold more than the log knows (lazy sync)
-      streams/NAME.N/   one stream: description.json and its copy, msgs/*.blk, index
+      streams/NAME.N/   one stream: description.json and its copy, msgs/*.blk, index;
+                        after a clean stop perhaps ids, the duplicate window
 
 N is the stream's number in the log, so a name that is used again has a folder of its own. Names
 become paths only after escaping. A folder goes when the log has its removal for good.

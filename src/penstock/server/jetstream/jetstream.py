@@ -26,7 +26,7 @@ from penstock.server.jetstream.front import PATTERNS, ApiFront
 from penstock.server.jetstream.keeper import Keeper
 from penstock.server.jetstream.outage import Outage
 from penstock.server.jetstream.parts import Parts
-from penstock.server.jetstream.recovery import Recovery
+from penstock.server.jetstream.recovery import Recovery, save_ids
 from penstock.server.jetstream.restores import REFUSED, Restores
 from penstock.server.jetstream.snapshots import Snapshots
 from penstock.server.jetstream.upkeep import Upkeep
@@ -95,6 +95,9 @@ class JetStream:
                 return
             self.directory.removals.carry_out(self.commit.log.durable())
         self._checkpoints.close(run=not self.failure)
+        if not self.failure:
+            for kept in self.keeper.kept.values():
+                save_ids(kept, self.keeper.now_ns())
 
     def health(self, _query: HealthQuery) -> Iterator[Problem]:
         """What monitoring tells of the store."""

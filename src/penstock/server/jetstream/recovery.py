@@ -5,6 +5,7 @@ after the other are never open together. Every entry says what was done, so repl
 changes nothing. What cannot be opened is reported and left alone, and the log is kept for it.
 """
 
+import contextlib
 from collections.abc import Callable
 
 import msgspec
@@ -17,6 +18,8 @@ from penstock.storage.journal import Kind
 from penstock.streams.admission import MESSAGE_ID
 from penstock.streams.reads import EVERYTHING
 from penstock.streams.stream import Stream
+
+_IDS_SAVED_MIN = 10_000  # fewer are found in the blocks in milliseconds
 
 
 class Recovery:
@@ -149,17 +152,32 @@ def settle(kept: Kept, now_ns: int) -> None:
     stream.catch_up()
     stream.enforce_limits()
     stream.expire(now_ns)
-    remember_ids(stream, now_ns)
+    if kept.store.blocks.take_ids(stream.dedup.ids):
+        _note_last_id(stream)
+    else:
+        remember_ids(stream, now_ns)
 
 
 def remember_ids(stream: Stream, now_ns: int) -> None:
     """Fills the duplicate window from the messages that are in it."""
-    store, dedup = stream.store, stream.dedup
-    sequence: int | None = store.sequence_at(now_ns - stream.config.duplicate_window)
+    sequence: int | None = stream.store.sequence_at(now_ns - stream.config.duplicate_window)
     while sequence is not None:
-        ids = store.header_values(MESSAGE_ID, sequence)
-        dedup.remember_column(ids)
+        ids = stream.store.header_values(MESSAGE_ID, sequence)
+        stream.dedup.remember_column(ids)
         sequence = ids.sequence_next
-    sequence_newest, message_id = dedup.newest()
-    is_last = store.last_matching(EVERYTHING, stream.sequence_last) == sequence_newest
+    _note_last_id(stream)
+
+
+def _note_last_id(stream: Stream) -> None:
+    sequence, message_id = stream.dedup.newest()
+    is_last = stream.store.last_matching(EVERYTHING, stream.sequence_last) == sequence
     stream.message_id_last = message_id if is_last else b""
+
+
+def save_ids(kept: Kept, now_ns: int) -> None:
+    """At a clean stop: a large duplicate window is kept in a file, to save the next start a look
+    into every message of it."""
+    dedup = kept.stream.dedup
+    if len(dedup) >= _IDS_SAVED_MIN:
+        with contextlib.suppress(OSError):  # without it the next start takes longer, that is all
+            kept.store.blocks.save_ids(dedup.ids, now_ns - dedup.window_ns)
