@@ -350,6 +350,12 @@ impl Store {
         })
     }
 
+    /// The last sequence that was stored, or told to be gone.
+    #[must_use]
+    pub fn last_sequence(&self) -> u64 {
+        self.last
+    }
+
     fn first_timestamp(&mut self) -> Result<i64> {
         let position = self.position_of(self.first);
         if self.messages == 0 || position >= self.blocks.len() {

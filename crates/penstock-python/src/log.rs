@@ -1,16 +1,20 @@
 //! The commit log of a server.
 
 use crate::hub::Hub;
+use crate::store::Store;
 use penstock_disk::{LockGuard, RealDisk};
 use penstock_log::{Damage, Log as Entries, Options, Replay};
 use penstock_turn::run_bytes;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 /// Path, offset, first and last entry of what could not be read.
 type Lost = (String, u64, u64, u64);
+
+/// Stream, first and last sequence of what was missing before a run.
+type Gap = (u64, u64, u64);
 
 /// Number, stream, kind, payload.
 type Replayed<'py> = (u64, u64, u8, Bound<'py, PyBytes>);
@@ -20,6 +24,7 @@ pub struct Log {
     log: Entries,
     replay: Option<Replay>,
     lost: Vec<Lost>,
+    gaps: Vec<Gap>,
     scratch: Vec<u8>,
 }
 
@@ -53,18 +58,38 @@ impl Log {
             log,
             replay: Some(replay),
             lost: Vec::new(),
+            gaps: Vec::new(),
             scratch: Vec::new(),
         })
     }
 
-    /// The next entry of the past: number, stream, kind, payload; none after the last.
-    fn next_replayed<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Replayed<'py>>> {
+    /// The next entry of the past: number, stream, kind, payload; none after the last. Runs are
+    /// stored on the way, where `stores` has a store for the stream and the entry up to which it
+    /// is complete.
+    fn next_replayed<'py>(
+        &mut self,
+        py: Python<'py>,
+        run_kind: u8,
+        stores: &Bound<'py, PyDict>,
+    ) -> PyResult<Option<Replayed<'py>>> {
         let Some(replay) = &mut self.replay else {
             return Ok(None);
         };
-        if let Some(entry) = replay.next()? {
-            let payload = PyBytes::new(py, entry.payload);
-            return Ok(Some((entry.number, entry.stream, entry.kind, payload)));
+        while let Some(entry) = replay.next()? {
+            let known = match entry.kind == run_kind {
+                true => stores.get_item(entry.stream)?,
+                false => None,
+            };
+            let Some(known) = known else {
+                let payload = PyBytes::new(py, entry.payload);
+                return Ok(Some((entry.number, entry.stream, entry.kind, payload)));
+            };
+            let (store, mark): (Bound<'_, Store>, u64) = known.extract()?;
+            if entry.number > mark
+                && let Some((first, last)) = store.borrow_mut().replay_run(entry.payload)?
+            {
+                self.gaps.push((entry.stream, first, last));
+            }
         }
         let lost = replay.lost().iter();
         self.lost = lost
@@ -77,6 +102,11 @@ impl Log {
     /// Damaged entries that were left out of the replay, once it is over.
     fn lost(&self) -> Vec<Lost> {
         self.lost.clone()
+    }
+
+    /// What was missing before runs that were stored on the way.
+    fn gaps(&self) -> Vec<Gap> {
+        self.gaps.clone()
     }
 
     fn append(&mut self, stream: u64, kind: u8, payload: &[u8]) -> u64 {

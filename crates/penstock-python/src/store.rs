@@ -86,17 +86,18 @@ impl Store {
             .map_err(failed)
     }
 
-    /// Stores a run as the log has kept it, apart from what is there already.
-    fn replay_run(&mut self, bytes: &[u8]) -> PyResult<()> {
+    /// Stores a run as the log has kept it, apart from what is there already. Answers with the
+    /// sequences before it that are missing, if any.
+    pub fn replay_run(&mut self, bytes: &[u8]) -> PyResult<Option<(u64, u64)>> {
         let Some((first, time_ns, messages)) = run_bytes::read(bytes) else {
             return Err(failed("a run in the log has no head"));
         };
-        let last = self.store.state().map_err(failed)?.last_sequence;
-        let known = usize::try_from((last + 1).saturating_sub(first)).unwrap_or(usize::MAX);
+        let next = self.store.last_sequence() + 1;
+        let known = usize::try_from(next.saturating_sub(first)).unwrap_or(usize::MAX);
         self.store
-            .append_run(messages.skip(known), first.max(last + 1), time_ns)
+            .append_run(messages.skip(known), first.max(next), time_ns)
             .map_err(failed)?;
-        Ok(())
+        Ok((first > next).then(|| (next, first - 1)))
     }
 
     fn append(

@@ -13,7 +13,7 @@ from penstock.kernel.storage import Log
 from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.keeper import Keeper, Kept
 from penstock.server.jetstream.parts import Parts
-from penstock.server.jetstream.recovery import replay, settle
+from penstock.server.jetstream.recovery import note_gaps, replay, settle
 from penstock.storage.journal import Journal, Kind
 from penstock.streams.dedup import DedupWindow
 
@@ -75,10 +75,12 @@ class Outage:
             kept.store.journal = Journal(log, kept.number)
             kept.mark = mark or 0
             kept.lost[:] = lost
-        while (entry := log.next_replayed()) is not None:
+        stores = {number: (kept.store.blocks, kept.mark) for number, kept in by_number.items()}
+        while (entry := log.next_replayed(Kind.RUN, stores)) is not None:
             position, number, kind, payload = entry
             if number in by_number:
                 replay(by_number[number], position, Kind(kind), payload)
+        note_gaps(log, by_number)
         for kept in by_number.values():
             self._take_over(kept, log)
         self._directory.log = log

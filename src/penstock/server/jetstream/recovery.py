@@ -2,7 +2,9 @@
 
 A stream is opened when the log first mentions it, or at the end: so the streams that had a name one
 after the other are never open together. Every entry says what was done, so replaying one twice
-changes nothing. What cannot be opened is reported and left alone, and the log is kept for it.
+changes nothing. Messages go from the log into the stores inside of the kernel; everything else,
+and the first run of a stream that is not open yet, comes through here. What cannot be opened is
+reported and left alone, and the log is kept for it.
 """
 
 import contextlib
@@ -10,7 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.kernel.storage import Log
+from penstock.kernel.storage import Blocks, Log
 from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.directory import StoreDirectory
 from penstock.server.jetstream.keeper import Keeper, Kept
@@ -33,6 +35,7 @@ class Recovery:
         self._report = report
         self._found: dict[int, Description] = {}  # on disk, not opened yet
         self._by_number: dict[int, Kept] = {}
+        self._stores: dict[int, tuple[Blocks, int]] = {}  # the same, as the kernel needs them
         self._from_log: set[int] = set()
         self._passed_over: set[int] = set()
 
@@ -41,10 +44,11 @@ class Recovery:
         found = self._directory.descriptions(self._report)
         self._found = {description.number: description for description in found}
         number_max = self._directory.number_max
-        while (entry := log.next_replayed()) is not None:
+        while (entry := log.next_replayed(Kind.RUN, self._stores)) is not None:
             position, number, kind, payload = entry
             number_max = max(number_max, number)
             self._apply(position, number, Kind(kind), payload)
+        note_gaps(log, self._by_number)
         self._report_losses(log)
         for number in sorted(self._found):
             self._find(number)
@@ -70,7 +74,8 @@ class Recovery:
             self._passed_over.add(number)
             self._report(f"Stream {name} cannot be opened: {error}")
             return
-        self._by_number[number] = self._keeper.kept[name]
+        kept = self._by_number[number] = self._keeper.kept[name]
+        self._stores[number] = kept.store.blocks, kept.mark
 
     def _apply(self, position: int, number: int, kind: Kind, payload: bytes) -> None:
         if kind is Kind.DELETED:
@@ -94,6 +99,7 @@ class Recovery:
     def _delete(self, number: int) -> None:
         self._passed_over.discard(number)
         kept = self._by_number.pop(number, None)
+        self._stores.pop(number, None)
         if kept is not None:
             name = kept.stream.config.name
             del self._keeper.kept[name]
@@ -128,11 +134,9 @@ def replay(kept: Kept, position: int, kind: Kind, payload: bytes) -> None:
     blocks = kept.store.blocks
     match kind:
         case Kind.RUN:
-            first = int.from_bytes(payload[:8], "little")
-            missing = kept.store.state().sequence_last + 1
-            if first > missing:  # the log was damaged between
-                kept.lost.append((missing, first - 1))
-            blocks.replay_run(payload)
+            gap = blocks.replay_run(payload)
+            if gap is not None:
+                kept.lost.append(gap)
         case Kind.REMOVED | Kind.ERASED:
             for sequence in msgspec.json.decode(payload, type=list[int]):
                 blocks.remove(sequence, kind is Kind.ERASED)
@@ -144,6 +148,13 @@ def replay(kept: Kept, position: int, kind: Kind, payload: bytes) -> None:
                 blocks.evict(*limits)
         case Kind.CONFIGURED | Kind.DELETED:
             pass
+
+
+def note_gaps(log: Log, by_number: dict[int, Kept]) -> None:
+    """What was missing before runs that the kernel replayed: the log was damaged there."""
+    for number, first, last in log.gaps():
+        if number in by_number:
+            by_number[number].lost.append((first, last))
 
 
 def settle(kept: Kept, now_ns: int) -> None:
