@@ -12,7 +12,7 @@ import pytest
 
 from tests.crash.history import History, header, read_all
 from tests.crash.length import IS_LONG, KILLS, SEED
-from tests.crash.load import Meddler, Publisher, create, settle_passing
+from tests.crash.load import Meddler, Publisher, create, settle_passing, stream_config
 from tests.crash.node import Node
 from tests.crash.wire import Wire, published
 from tests.server_process import ServerStartError
@@ -160,6 +160,20 @@ def test_the_mode_may_change_between_kills(tmp_path: Path) -> None:
             time.sleep(0.2)
             node.kill()
             publisher.finish()
+
+
+def test_what_one_mode_configured_the_other_does_not_take_back(tmp_path: Path) -> None:
+    """The log of before is still there, and has an older description."""
+    for number, mode in enumerate(["default", "lazy", "lazy", "default", "default"]):
+        with Node(tmp_path, MODES[mode]) as node, contextlib.closing(Wire(node.port)) as wire:
+            if number == 0:
+                create(wire, "PLAIN", description="0")
+            elif mode == "lazy":
+                body = stream_config("PLAIN", description=str(number))
+                assert "error" not in wire.request("$JS.API.STREAM.UPDATE.PLAIN", body)
+            shown = wire.request("$JS.API.STREAM.INFO.PLAIN")["config"]["description"]
+            assert shown == str(min(number, 2))
+            assert node.stop() == 0
 
 
 def test_what_limits_removed_stays_removed(tmp_path: Path) -> None:

@@ -185,8 +185,9 @@ class Site:
     def left_behind(self) -> list[Path]:
         """What lies in penstock's store that belongs to no stream."""
         root = self._folders[PENSTOCK] / "jetstream"
-        streams = (root / "streams").glob("*")
-        unnamed = [path for path in streams if not any(path.glob("description.json"))]
+        listed = self.peer(self.servers[PENSTOCK]).ask("STREAM.NAMES")["streams"] or []
+        folders = [path for path in (root / "streams").glob("*") if path.suffix != ".deleted"]
+        unnamed = [path for path in folders if path.stem not in listed]
         return [*(root / "restores").glob("*"), *unnamed]
 
     def close(self) -> None:

@@ -28,6 +28,7 @@ class ServerInside:
             jetstream_settings=settings or JetStreamSettings(),
         )
         self._ready = threading.Event()
+        self._error: Exception | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
 
     @property
@@ -37,6 +38,9 @@ class ServerInside:
     def __enter__(self) -> Self:
         self._thread.start()
         assert self._ready.wait(20), "the server does not start"
+        if self._error is not None:
+            self._thread.join(20)
+            raise self._error
         return self
 
     def __exit__(
@@ -65,7 +69,10 @@ class ServerInside:
             self.port = self._server.port
             self._ready.set()
             await self._stopping.wait()
+        except Exception as error:  # for whoever started it
+            self._error = error
         finally:
+            self._ready.set()
             await self._server.stop()
             for handler in log.logger.handlers:
                 handler.close()

@@ -52,5 +52,6 @@ class Journal:
     def configured(self, description: bytes) -> None:
         self._log.append(self.number, Kind.CONFIGURED, description)
 
-    def deleted(self) -> None:
-        self._log.append(self.number, Kind.DELETED, b"")
+    def deleted(self) -> int:
+        """Returns the entry that must be durable before anything goes."""
+        return self._log.append(self.number, Kind.DELETED, b"")

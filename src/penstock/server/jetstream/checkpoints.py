@@ -81,26 +81,23 @@ class Checkpoints:
 
     def run(self, *, closing: bool) -> bool:
         """One in this thread. True if everything is in the stores and the log is not needed."""
-        flight = self._new_flight(cut=True)
+        flight = Flight(self._log, self._directory.folders, cut=True)
         for kept in self._fitting(self._keeper.kept.values(), flight):
             flight.take(kept, closing=closing)
         flight.write()
+        flight.land(self._is_kept)
         return self._over(flight)
 
     def _begin(self, streams: Iterable[Kept], *, cut: bool) -> None:
         if self._paused or monotonic_ns() < self._not_before_ns:
             return
-        flight = self._new_flight(cut=cut)
+        flight = Flight(self._log, self._directory.folders, cut=cut)
         for kept in self._fitting(streams, flight):
             flight.add(kept)
         self._wanted = []
         self._flight = flight
         self._written = self._thread.submit(flight.write)
         self._written.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._landed))
-
-    def _new_flight(self, *, cut: bool) -> Flight:
-        folders, self._directory.unsynced = self._directory.unsynced, set()
-        return Flight(self._log, folders, cut=cut)
 
     def _fitting(self, streams: Iterable[Kept], flight: Flight) -> list[Kept]:
         """Blocks must not take the space that the log still has: it would stop every stream."""
@@ -121,13 +118,13 @@ class Checkpoints:
         self.ask(again)
 
     def _over(self, flight: Flight) -> bool:
-        self._directory.unsynced |= flight.folders
         self._tell("; ".join(flight.failures))
         if flight.failures:
             self._not_before_ns = monotonic_ns() + _AGAIN_NS
         if flight.failures or not self.cutting or not flight.cut:
             return False
-        flight.log.cut(flight.mark)
+        removals = self._directory.folders.removals
+        flight.log.cut(min(flight.mark, removals.entry_settled))
         return True
 
     def _is_kept(self, kept: Kept) -> bool:

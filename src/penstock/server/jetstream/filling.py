@@ -6,7 +6,6 @@ which other things may happen. Whatever a message says is checked here as if a c
 """
 
 import asyncio
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from penstock.model.api_errors import Fault
 from penstock.model.limits import KIB, MIB, SEQUENCE_START_MAX
 from penstock.model.stream_config import Storage, StreamConfig
 from penstock.model.timestamps import canonical, unix_ns
+from penstock.server.jetstream.durable_files import sync
 from penstock.storage.archive import (
     END,
     MAGIC,
@@ -266,8 +266,4 @@ def _decoded(data: bytes, kind: type[Any], name: str) -> Any:
 def _sync_files(folder: Path) -> None:
     """In a thread: what the checkpoint then has to sync is little."""
     for path in folder.iterdir():
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(path)

@@ -1,22 +1,26 @@
 """A checkpoint on its way to the disk: the state of some stores, noted down at one moment."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 from penstock.kernel.storage import Blocks, Checkpoint, Log
-from penstock.server.jetstream.directory import sync_descriptions
+from penstock.server.jetstream.folders import StreamFolders
 from penstock.server.jetstream.keeper import Kept
 
 
 class Flight:
     """Begun and ended by the loop's thread, written by another."""
 
-    def __init__(self, log: Log, folders: set[Path], *, cut: bool) -> None:
+    def __init__(self, log: Log, folders: StreamFolders, *, cut: bool) -> None:
         self.log = log
         self.mark = log.last()
         self.cut = cut  # the log up to the mark is not needed afterwards
-        self.folders = folders  # with descriptions that only the log has
         self.failures: list[str] = []
+        self._folders = folders
+        self._changes = None
+        try:
+            self._changes = folders.take_changes()
+        except OSError as error:
+            self.failures.append(str(error))
         self._parts: list[tuple[Kept, Blocks, Checkpoint]] = []
 
     def add(self, kept: Kept) -> None:
@@ -41,15 +45,18 @@ class Flight:
         """In the other thread."""
         for _, _, noted in self._parts:
             noted.write()
-        try:
-            sync_descriptions(self.folders)
-            self.folders = set()
-        except OSError as error:
-            self.failures.append(str(error))
+        if self._changes is not None:
+            try:
+                self._folders.write(self._changes)
+                self._changes = None
+            except OSError as error:
+                self.failures.append(str(error))
 
     def land(self, is_kept: Callable[[Kept], bool]) -> list[Kept]:
         """Tells the stores; answers with those that want another checkpoint soon. What failed
         because the stream was deleted meanwhile is no failure."""
+        if self._changes is not None:
+            self._folders.put_back(self._changes)
         again = []
         for kept, blocks, noted in self._parts:
             try:

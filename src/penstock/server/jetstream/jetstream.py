@@ -27,6 +27,7 @@ from penstock.server.jetstream.keeper import Keeper
 from penstock.server.jetstream.outage import Outage
 from penstock.server.jetstream.parts import Parts
 from penstock.server.jetstream.recovery import Recovery, save_ids
+from penstock.server.jetstream.removals import clear
 from penstock.server.jetstream.restores import REFUSED, Restores
 from penstock.server.jetstream.snapshots import Snapshots
 from penstock.server.jetstream.upkeep import Upkeep
@@ -51,7 +52,8 @@ class JetStream:
         if context.options.jetstream_settings.sync_interval_ns is None:
             self.commit = Commit(self._log, hub, turns, self._log_failed)
             self.commit.on_durable = self._log_moved
-            self.directory.log = self._log
+            self.directory.folders.log = self._log
+        self.directory.folders.removals.clear = self._clear
         parts = Parts(context, hub, targets, turns, account, self.directory, self.commit)
         self.keeper = Keeper(parts)
         self._checkpoints = Checkpoints(parts, self._log, self.keeper)
@@ -84,20 +86,26 @@ class JetStream:
         """Everything accepted is on disk when this returns."""
         self.snapshots.stop()
         self.restores.stop()
-        if self.commit is not None:
-            if not self.failure:
-                self._context.loop.remove_reader(self.commit.log.fileno())
-                self.commit.end_turn()
-            try:
-                self.commit.log.wait_durable(self.commit.log.last())
-            except OSError as error:
-                self._context.logger.error("Not everything could be made durable: %s", error)
-                return
-            self.directory.removals.carry_out(self.commit.log.durable())
-        self._checkpoints.close(run=not self.failure)
-        if not self.failure:
+        complete = self._is_durable() and not self.failure
+        self._checkpoints.close(run=complete)
+        if complete:
             for kept in self.keeper.kept.values():
                 save_ids(kept, self.keeper.now_ns())
+        self.directory.release()
+
+    def _is_durable(self) -> bool:
+        if self.commit is None:
+            return True
+        if not self.failure:
+            self._context.loop.remove_reader(self.commit.log.fileno())
+            self.commit.end_turn()
+        try:
+            self.commit.log.wait_durable(self.commit.log.last())
+        except OSError as error:
+            self._context.logger.error("Not everything could be made durable: %s", error)
+            return False
+        self.directory.folders.removals.carry_out(self.commit.log.durable())
+        return True
 
     def health(self, _query: HealthQuery) -> Iterator[Problem]:
         """What monitoring tells of the store."""
@@ -115,7 +123,7 @@ class JetStream:
         lazy, directory = self.commit is None, self.directory
         was_lazy = directory.unlogged
         directory.replayable_from = None if was_lazy else 1
-        recovery = Recovery(self.keeper, directory, self._context.logger.error)
+        recovery = Recovery(self.keeper, directory.folders, self._context.logger.error)
         self._checkpoints.cutting = recovery.run(self._log)
         directory.replayable_from = None if lazy else 1
         if lazy == was_lazy:
@@ -136,8 +144,12 @@ class JetStream:
         if not self.failure:
             self._checkpoints.end_turn()
 
+    def _clear(self, folder: Path) -> None:
+        """Many files take their time, and nobody waits for it."""
+        self._context.loop.run_in_executor(None, clear, folder)
+
     def _log_moved(self, durable: int) -> None:
-        self.directory.removals.carry_out(durable)
+        self.directory.folders.removals.carry_out(durable)
         self.snapshots.log_moved()
 
     def _log_failed(self, failure: str) -> None:

@@ -1,16 +1,17 @@
 """The keeper: owns the streams' stores, routes and journals, and carries out what the API decides.
 
 Creating a stream opens its store, writes its description to the log and lets its subjects listen;
-deleting undoes that. After a start, `recover` finds the streams on disk and replays the log over
-them, through the same doors.
+deleting undoes that. What may fail comes first, so that a request which is refused has changed
+nothing. After a start, `Recovery` opens the streams that it finds through the same doors.
 """
 
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import msgspec
 
+from penstock.kernel.storage import Blocks
 from penstock.model.stream_config import PersistMode, Storage, StreamConfig
 from penstock.server.jetstream.advisories import Advisories
 from penstock.server.jetstream.capacity import capacity
@@ -18,8 +19,10 @@ from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.direct import DirectReads
 from penstock.server.jetstream.ingest import Ingest
 from penstock.server.jetstream.parts import Parts
+from penstock.server.jetstream.subject_target import SubjectTarget
 from penstock.storage.block_store import BlockStore
 from penstock.storage.journal import Journal
+from penstock.storage.store import StoreState
 from penstock.streams.direct import direct_subjects
 from penstock.streams.registry import Registry
 from penstock.streams.resources import Surroundings
@@ -44,10 +47,12 @@ class Kept:
         self.mark = mark  # the log entry up to which the store is complete
         self.lost = lost  # ranges of sequences whose records were damaged
         self.ingest: Ingest | None = None
-        # Targets: one takes publishes, one direct reads; each with the subjects it listens to.
-        self.ingest_target = -1
-        self.direct_target = -1
-        self.direct_subjects: tuple[str, ...] = ()
+        self.publishes: SubjectTarget | None = None
+        self.reads: SubjectTarget | None = None
+
+    @property
+    def description(self) -> Description:
+        return Description(self.number, self.stream.config, self.stream.created_ns)
 
     @property
     def failure(self) -> str:
@@ -62,13 +67,24 @@ class Kept:
     def go_on(self) -> None:
         self.stop("")
 
+    def follow(self) -> None:
+        """Listens to what the configuration says."""
+        if self.publishes is not None and self.reads is not None:
+            self.publishes.follow(self.stream.config.subjects)
+            self.reads.follow(direct_subjects(self.stream.config))
+
+    def end(self) -> None:
+        if self.publishes is not None and self.reads is not None:
+            self.publishes.end()
+            self.reads.end()
+
 
 class Keeper:
     """All streams of the server's one account."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._directory = parts.directory
+        self._folders = parts.directory.folders
         self.registry = Registry()
         self.kept: dict[str, Kept] = {}
         self.server_name = parts.context.info.server_name
@@ -76,16 +92,6 @@ class Keeper:
         settings = parts.context.options.jetstream_settings
         self.strict = settings.strict
         self._capacity = capacity(settings, parts.directory.root)
-        self._numbers_used = 0
-
-    def new_number(self) -> int:
-        """The name of a new stream in the log; none is ever used again."""
-        self._numbers_used += 1
-        return self._numbers_used
-
-    def skip_numbers(self, number: int) -> None:
-        """Numbers up to this one may be in use."""
-        self._numbers_used = max(self._numbers_used, number)
 
     def now_ns(self) -> int:
         return time.time_ns()
@@ -102,31 +108,50 @@ class Keeper:
 
     def create(self, config: StreamConfig) -> Stream:
         config = _with_metadata(config)
-        description = Description(self.new_number(), config, self.now_ns())
-        stream = self.open(description, replayed=False)
+        description = Description(self._folders.new_number(), config, self.now_ns())
+        with self.adopting(description) as kept:
+            pass
         self.advisories.stream_created(config.name)
-        return stream
+        return kept.stream
 
-    def open(self, description: Description, *, replayed: bool) -> Stream:
-        """Opens the store of a stream that is new or was found."""
-        config = description.config
-        journal = self._journal(description)
-        blocks, mark, lost, notes = self._directory.open_blocks(description)
-        store = BlockStore(blocks, journal)
-        if config.first_seq > 1 and store.state().sequence_last == 0:
-            blocks.remove_below(config.first_seq)  # follows from the description: no journal
+    @contextlib.contextmanager
+    def adopting(self, description: Description, blocks: Blocks | None = None) -> Iterator[Kept]:
+        """A new stream, with the blocks that are in its folder or are given. It is one when the
+        `with` ends; if the store fails before, nothing is left of it."""
+        try:
+            kept = self._opened(description, blocks)
+            yield kept
+            self._describe(kept, description.config)
+        except OSError:
+            journal = self._journal(description)
+            entry = 0 if journal is None else journal.deleted()
+            self._folders.remove(description, entry)
+            raise
+        self._add(kept)
+        self.listen(kept)
+
+    def open(self, description: Description) -> Kept:
+        """A stream that was found; it does not listen yet."""
+        kept = self._opened(description, None)
+        self._add(kept)
+        return kept
+
+    def _opened(self, description: Description, blocks: Blocks | None) -> Kept:
+        config, mark = description.config, None
+        lost: list[tuple[int, int]] = []
+        if blocks is None:
+            blocks, mark, lost, notes = self._parts.directory.open_blocks(description)
+            for note in notes:
+                self._parts.context.logger.warning("Stream %s: %s", config.name, note)
+        begin(blocks, config)
+        store = BlockStore(blocks, self._journal(description))
         stream = Stream(config, store, description.created_ns)
         stream.lost = lost
-        kept = Kept(stream, store, description.number, mark or 0, lost)
-        for note in notes:
-            self._parts.context.logger.warning("Stream %s: %s", config.name, note)
-        self.skip_numbers(description.number)
-        self.registry.add(stream)
-        self.kept[config.name] = kept
-        if not replayed:
-            self._describe(kept)
-            self.listen(kept)
-        return stream
+        return Kept(stream, store, description.number, mark or 0, lost)
+
+    def _add(self, kept: Kept) -> None:
+        self.registry.add(kept.stream)
+        self.kept[kept.stream.config.name] = kept
 
     def listen(self, kept: Kept) -> None:
         stream, parts = kept.stream, self._parts
@@ -141,48 +166,35 @@ class Keeper:
             self._store_failed,
             parts.directory.has_room,
         )
-        kept.ingest_target = parts.targets.add(kept.ingest)
+        kept.publishes = SubjectTarget(parts, kept.ingest)
         gate = contextlib.nullcontext if commit is None else commit.gated
         direct = DirectReads(parts, stream, gate, lambda: kept.failure)
-        kept.direct_target = parts.targets.add(direct)
-        self._follow(kept.ingest_target, (), stream.config.subjects)
-        self._listen_direct(kept)
+        kept.reads = SubjectTarget(parts, direct)
+        kept.follow()
 
     def update(self, stream: Stream, config: StreamConfig) -> None:
         kept = self.kept[stream.config.name]
         config = _with_metadata(config)
-        self._follow(kept.ingest_target, stream.config.subjects, config.subjects)
+        self._describe(kept, config)  # may fail; nothing has changed then
         stream.configure(config)
-        self._listen_direct(kept)
-        stream.enforce_limits()
-        self._describe(kept)
+        kept.follow()
+        try:
+            stream.enforce_limits()
+        except OSError as error:  # the stream has its new limits, and no more than that
+            kept.stop(str(error))
+            self._store_failed(stream, error)
         self.advisories.stream_updated(config.name)
 
     def delete(self, stream: Stream) -> None:
-        kept = self.kept.pop(stream.config.name)
-        self._follow(kept.ingest_target, stream.config.subjects, ())
-        self._follow(kept.direct_target, kept.direct_subjects, ())
-        self._parts.targets.remove(kept.ingest_target)
-        self._parts.targets.remove(kept.direct_target)
+        kept = self.kept[stream.config.name]
+        if kept.store.journal is None:
+            self._folders.remove_now(kept.description)  # may fail; nothing has changed then
+        else:
+            self._folders.remove(kept.description, kept.store.journal.deleted())
+        del self.kept[stream.config.name]
         self.registry.remove(stream)
-        if kept.store.journal is not None:
-            kept.store.journal.deleted()
-        self._directory.remove(stream.config.name)
+        kept.end()
         self.advisories.stream_deleted(stream.config.name)
-
-    def _listen_direct(self, kept: Kept) -> None:
-        wanted = direct_subjects(kept.stream.config)
-        self._follow(kept.direct_target, kept.direct_subjects, wanted)
-        kept.direct_subjects = wanted
-
-    def _follow(self, target: int, old: Iterable[str], new: Iterable[str]) -> None:
-        """Listens to the subjects that are new, and no longer to those that are gone."""
-        before, after = set(old), set(new)
-        targets, account = self._parts.targets, self._parts.account
-        for subject in before - after:
-            targets.ignore(target, account, subject.encode())
-        for subject in after - before:
-            targets.listen(target, account, subject.encode())
 
     def _journal(self, description: Description) -> Journal | None:
         config, commit = description.config, self._parts.commit
@@ -191,14 +203,20 @@ class Keeper:
             return None
         return Journal(commit.log, description.number)
 
-    def _describe(self, kept: Kept) -> None:
-        description = Description(kept.number, kept.stream.config, kept.stream.created_ns)
+    def _describe(self, kept: Kept, config: StreamConfig) -> None:
+        description = Description(kept.number, config, kept.stream.created_ns)
+        self._folders.write_description(description)
         if kept.store.journal is not None:
             kept.store.journal.configured(description.encode())
-        self._directory.write_description(description)
 
     def _store_failed(self, stream: Stream, error: Exception) -> None:
         self._parts.context.logger.error("Stream %s stopped: %s", stream.config.name, error)
+
+
+def begin(blocks: Blocks, config: StreamConfig) -> None:
+    """Where numbering begins follows from the configuration: no journal has it."""
+    if config.first_seq > 1 and StoreState(*blocks.state()).sequence_last == 0:
+        blocks.remove_below(config.first_seq)
 
 
 def _with_metadata(config: StreamConfig) -> StreamConfig:

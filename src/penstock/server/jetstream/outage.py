@@ -10,8 +10,7 @@ import os
 from collections.abc import Callable
 
 from penstock.kernel.storage import Log
-from penstock.server.jetstream.description import Description
-from penstock.server.jetstream.keeper import Keeper, Kept
+from penstock.server.jetstream.keeper import Keeper, Kept, begin
 from penstock.server.jetstream.parts import Parts
 from penstock.server.jetstream.recovery import note_gaps, replay, settle
 from penstock.storage.journal import Journal, Kind
@@ -67,11 +66,9 @@ class Outage:
         log = self._directory.open_log()
         by_number = {kept.number: kept for kept in self._journaled()}
         for kept in by_number.values():
-            blocks, mark, lost, _ = self._directory.open_blocks(_description(kept))
+            blocks, mark, lost, _ = self._directory.open_blocks(kept.description)
+            begin(blocks, kept.stream.config)
             kept.store.blocks = blocks
-            first = kept.stream.config.first_seq
-            if first > 1 and kept.store.state().sequence_last == 0:
-                blocks.remove_below(first)
             kept.store.journal = Journal(log, kept.number)
             kept.mark = mark or 0
             kept.lost[:] = lost
@@ -83,8 +80,9 @@ class Outage:
         note_gaps(log, by_number)
         for kept in by_number.values():
             self._take_over(kept, log)
-        self._directory.log = log
-        self._directory.removals.write_again(lambda number: log.append(number, Kind.DELETED, b""))
+        folders = self._directory.folders
+        folders.log = log
+        folders.removals.write_again(lambda number: log.append(number, Kind.DELETED, b""))
         log.commit()
         return log
 
@@ -97,7 +95,7 @@ class Outage:
             kept.store.blocks.checkpoint(log.last(), False)
             kept.mark = log.last()
         assert kept.store.journal is not None
-        kept.store.journal.configured(_description(kept).encode())
+        kept.store.journal.configured(kept.description.encode())
 
     def _journaled(self) -> list[Kept]:
         return [kept for kept in self._keeper.kept.values() if kept.store.journal is not None]
@@ -106,7 +104,3 @@ class Outage:
         if failure != self.failure:
             self._context.logger.error("The commit log stopped: %s", failure)
         self.failure = failure
-
-
-def _description(kept: Kept) -> Description:
-    return Description(kept.number, kept.stream.config, kept.stream.created_ns)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from penstock.kernel.hub import Hub
 from penstock.routing.accounts import Account
-from penstock.routing.targets import Target, Targets
+from penstock.routing.targets import Targets
 from penstock.server.context import Context
 from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.directory import StoreDirectory
@@ -37,14 +37,3 @@ class Parts:
     ) -> bool:
         """Returns true if somebody listens."""
         return self.hub.publish(self.account.number, subject, reply, headers, payload)
-
-    def listen(self, target: Target, pattern: bytes) -> int:
-        """One more target, with one pattern."""
-        number = self.targets.add(target)
-        self.targets.listen(number, self.account, pattern)
-        return number
-
-    def ignore(self, number: int, pattern: bytes) -> None:
-        """Ends what `listen` began."""
-        self.targets.ignore(number, self.account, pattern)
-        self.targets.remove(number)

@@ -14,7 +14,7 @@ import msgspec
 
 from penstock.kernel.storage import Blocks, Log
 from penstock.server.jetstream.description import Description
-from penstock.server.jetstream.directory import StoreDirectory
+from penstock.server.jetstream.folders import StreamFolders
 from penstock.server.jetstream.keeper import Keeper, Kept
 from penstock.storage.journal import Kind
 from penstock.streams.admission import MESSAGE_ID
@@ -28,10 +28,10 @@ class Recovery:
     """Brings the keeper to where the last server left off."""
 
     def __init__(
-        self, keeper: Keeper, directory: StoreDirectory, report: Callable[[str], None]
+        self, keeper: Keeper, folders: StreamFolders, report: Callable[[str], None]
     ) -> None:
         self._keeper = keeper
-        self._directory = directory
+        self._folders = folders
         self._report = report
         self._found: dict[int, Description] = {}  # on disk, not opened yet
         self._by_number: dict[int, Kept] = {}
@@ -41,21 +41,20 @@ class Recovery:
 
     def run(self, log: Log) -> bool:
         """Returns true if nothing in the log is needed by a stream that could not be opened."""
-        found = self._directory.descriptions(self._report)
+        found = self._folders.descriptions(self._report)
         self._found = {description.number: description for description in found}
-        number_max = self._directory.number_max
         while (entry := log.next_replayed(Kind.RUN, self._stores)) is not None:
             position, number, kind, payload = entry
-            number_max = max(number_max, number)
+            self._folders.skip_numbers(number)
             self._apply(position, number, Kind(kind), payload)
         note_gaps(log, self._by_number)
         self._report_losses(log)
         for number in sorted(self._found):
             self._find(number)
-        self._keeper.skip_numbers(number_max)
         for kept in self._keeper.kept.values():
             self._settle(kept, log)
-        return not any(self._directory.has_folder(number) for number in self._passed_over)
+        self._folders.settle_unreadable(self._by_number, self._report)
+        return not any(self._folders.has_folder(number) for number in self._passed_over)
 
     def _find(self, number: int) -> Kept | None:
         description = self._found.pop(number, None)
@@ -69,12 +68,11 @@ class Recovery:
             self._report(f"Stream {name} is there twice; number {number} was left alone")
             return
         try:
-            self._keeper.open(description, replayed=True)
+            kept = self._by_number[number] = self._keeper.open(description)
         except OSError as error:  # it concerns this stream alone
             self._passed_over.add(number)
             self._report(f"Stream {name} cannot be opened: {error}")
             return
-        kept = self._by_number[number] = self._keeper.kept[name]
         self._stores[number] = kept.store.blocks, kept.mark
 
     def _apply(self, position: int, number: int, kind: Kind, payload: bytes) -> None:
@@ -104,9 +102,9 @@ class Recovery:
             name = kept.stream.config.name
             del self._keeper.kept[name]
             self._keeper.registry.remove(kept.stream)
-            self._directory.remove(name)
+            self._folders.remove(kept.description)
         elif number in self._found:
-            self._directory.discard(self._found.pop(number))
+            self._folders.remove(self._found.pop(number))
 
     def _settle(self, kept: Kept, log: Log) -> None:
         if kept.lost:
@@ -117,9 +115,7 @@ class Recovery:
             kept.store.blocks.checkpoint(log.last(), False)
             kept.mark = log.last()
         if kept.number in self._from_log:
-            stream = kept.stream
-            description = Description(kept.number, stream.config, stream.created_ns)
-            self._directory.write_description(description)
+            self._folders.write_description(kept.description)
         self._keeper.listen(kept)
 
     def _report_losses(self, log: Log) -> None:

@@ -1,38 +1,84 @@
 """Folders of deleted streams: they go when the log has the deletion for good.
 
-Before, a crash would bring the stream back, and it must not come back with half of its files.
+Before, a crash would bring the stream back, and it must not come back with half of its files. A
+folder goes by its name first; its files follow in the background, or at the next start. One that
+cannot be renamed is tried again by every checkpoint, which does not cut the log before.
 """
 
 import contextlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-
-from penstock.kernel.storage import Log
+from typing import NamedTuple
 
 DELETED = ".deleted"  # ends the name of a folder that is on its way out; a start clears it
+_NOT_WAITING = 1 << 63
+
+
+class Removal(NamedTuple):
+    entry: int  # of the log, that has the deletion
+    number: int  # of the stream
+    folder: Path
 
 
 class Removals:
     """Folders that wait for the log."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[int, int, Path]] = []  # log entry, stream number, folder
+        self._waiting: list[Removal] = []
+        self._failed: list[Removal] = []
+        self.has_renamed = False  # since somebody set it back, who made names durable
+        # Removes the files of a folder that nobody knows any more.
+        self.clear: Callable[[Path], None] = clear
 
-    def add(self, folder: Path, log: Log | None) -> None:
-        last, durable = (0, 0) if log is None else (log.last(), log.durable())
-        self._waiting.append((last, int(folder.name.rpartition(".")[2]), folder))
-        self.carry_out(durable)
+    @property
+    def entry_settled(self) -> int:
+        """The log entry up to which no deletion waits."""
+        return self._waiting[0].entry - 1 if self._waiting else _NOT_WAITING
+
+    def add(self, folder: Path, number: int, entry: int) -> None:
+        """Entries come in order; 0 is for what is in no log."""
+        removal = Removal(entry, number, folder)
+        if entry:
+            self._waiting.append(removal)
+        else:
+            self._carry_out(removal)
 
     def carry_out(self, durable: int) -> None:
-        while self._waiting and self._waiting[0][0] <= durable:
-            _, _, folder = self._waiting.pop(0)
-            leaving = folder.with_name(folder.name + DELETED)
-            with contextlib.suppress(OSError):  # a later start finds it in the log again
-                folder.rename(leaving)
-                shutil.rmtree(leaving)
+        while self._waiting and self._waiting[0].entry <= durable:
+            self._carry_out(self._waiting.pop(0))
+
+    def finish(self) -> None:
+        """Tries again what has failed before; raises if it fails again."""
+        failed, self._failed = self._failed, []
+        for removal in failed:
+            self._carry_out(removal)
+        if self._failed:
+            raise OSError(f"rename {self._failed[0].folder}: the deleted stream would come back")
 
     def write_again(self, journal: Callable[[int], int]) -> None:
         """What a failed log has not kept is written to another one, by stream number."""
-        waiting, self._waiting = self._waiting, []
-        self._waiting = [(journal(number), number, folder) for _, number, folder in waiting]
+        waiting = [*self._failed, *self._waiting]
+        self._failed = []
+        self._waiting = [removal._replace(entry=journal(removal.number)) for removal in waiting]
+
+    def _carry_out(self, removal: Removal) -> None:
+        try:
+            leaving = rename(removal.folder)
+        except FileNotFoundError:
+            return
+        except OSError:
+            self._failed.append(removal)
+            return
+        self.has_renamed = True
+        self.clear(leaving)
+
+
+def rename(folder: Path) -> Path:
+    """From now on nobody finds it; the name under which its files are left."""
+    return folder.rename(folder.with_name(folder.name + DELETED))
+
+
+def clear(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # the next start finds it
+        shutil.rmtree(folder)

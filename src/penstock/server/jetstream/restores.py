@@ -9,11 +9,9 @@ thrown away. Whatever ends a restore early leaves nothing behind.
 
 import asyncio
 import contextlib
-import os
 import secrets
 import shutil
 from collections import deque
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,11 +27,11 @@ from penstock.model.stream_config import Storage, StreamConfig
 from penstock.model.stream_request import StreamRequest, parse_stream_request
 from penstock.model.timestamps import rfc3339
 from penstock.server.jetstream.description import Description
-from penstock.server.jetstream.directory import DESCRIPTION_FILES, StoreDirectory
 from penstock.server.jetstream.filling import FOLDER, Filling
 from penstock.server.jetstream.keeper import Keeper
 from penstock.server.jetstream.parts import Parts
-from penstock.server.jetstream.recovery import remember_ids
+from penstock.server.jetstream.recovery import settle
+from penstock.server.jetstream.subject_target import SubjectTarget
 from penstock.storage.archive import ArchiveError
 from penstock.streams.draft import first_error
 from penstock.streams.stream import Stream
@@ -72,10 +70,11 @@ class Restores:
         if not request.config.name:
             config = msgspec.structs.replace(request.config, name=name)
             request = msgspec.structs.replace(request, config=config)
-        self.check(name, request)
+        config = self.check(name, request)
         if len(self._tasks) >= RESTORES_MAX:
             raise Fault.NO_RESOURCES.error()
-        restore = Restore(self, name, request, asked_by)
+        token = secrets.token_hex(11)
+        restore = Restore(self, request, token, self._filling(token, config), asked_by)
         task = self.parts.context.loop.create_task(restore.run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -102,12 +101,18 @@ class Restores:
             raise error
         return draft.config
 
-    def bytes_max(self, storage: Storage) -> int:
-        """How much a restored stream may hold."""
-        server = self.keeper.surroundings().server
-        if storage is Storage.MEMORY:
-            return server.memory_bytes_max - server.memory_bytes_reserved
-        return server.storage_bytes_max - server.storage_bytes_reserved
+    def _filling(self, token: str, config: StreamConfig) -> Filling:
+        server, root = self.keeper.surroundings().server, self.parts.directory.root
+        if config.storage is Storage.MEMORY:
+            bytes_max = server.memory_bytes_max - server.memory_bytes_reserved
+        else:
+            bytes_max = server.storage_bytes_max - server.storage_bytes_reserved
+        try:
+            return Filling(root, token, config, self.parts.context.options.max_payload, bytes_max)
+        except OSError as error:
+            self.parts.context.logger.error("Restore of stream %s: %s", config.name, error)
+            shutil.rmtree(root / FOLDER / token, ignore_errors=True)
+            raise Fault.RESTORE_STORAGE_FAILED.error() from None
 
     def _clear(self) -> None:
         shutil.rmtree(self.parts.directory.root / FOLDER, ignore_errors=True)
@@ -117,22 +122,27 @@ class Restore:
     """One restore: the target of its chunks, and the task that takes them in."""
 
     def __init__(
-        self, restores: Restores, name: str, request: StreamRequest, asked_by: int
+        self,
+        restores: Restores,
+        request: StreamRequest,
+        token: str,
+        filling: Filling,
+        asked_by: int,
     ) -> None:
         self._restores = restores
         self._parts = restores.parts
         self._keeper = restores.keeper
-        self._name = name
+        self._name = name = request.config.name
         self._request = request
-        self._token = secrets.token_hex(11)
-        self.subject = f"$JS.SNAPSHOT.RESTORE.{name}.{self._token}"
+        self._filling: Filling | None = filling
+        self.subject = f"$JS.SNAPSHOT.RESTORE.{name}.{token}"
         self._chunks: deque[tuple[bytes, bytes]] = deque()  # reply and content
         self._waiting_bytes = 0
         self._arrived = asyncio.Event()
         self._reader = S2Reader()
-        self._filling: Filling | None = None
         self._error: ApiError | None = None
-        self._target = self._parts.listen(self, self.subject.encode())
+        self._target = SubjectTarget(self._parts, self)
+        self._target.follow([self.subject])
         self._received_bytes = 0
         self._start_ns = self._keeper.now_ns()
         advisories = self._keeper.advisories
@@ -149,14 +159,6 @@ class Restore:
         logger = self._parts.context.logger
         logger.info("Starting restore of stream %s", self._name)
         try:
-            config = self._restores.check(self._name, self._request)
-            self._filling = Filling(
-                self._parts.directory.root,
-                self._token,
-                config,
-                self._parts.context.options.max_payload,
-                self._restores.bytes_max(config.storage),
-            )
             await self._take_chunks()
         except TimeoutError:
             logger.warning("Restore of stream %s is stalled and was given up", self._name)
@@ -165,7 +167,7 @@ class Restore:
         except Exception:  # a bug of ours; whoever waits will stop waiting
             logger.exception("Restore of stream %s failed", self._name)
         finally:
-            self._parts.ignore(self._target, self.subject.encode())
+            self._target.end()
             self._let_go()
 
     async def _take_chunks(self) -> None:
@@ -256,28 +258,19 @@ class Restore:
             raise ArchiveError("unexpected end of the archive")
         await filling.settle()
         # From here on in one step: nobody sees a part of it.
-        keeper, commit, directory = self._keeper, self._parts.commit, self._parts.directory
+        keeper, commit, folders = self._keeper, self._parts.commit, self._parts.directory.folders
         if commit is not None and commit.failure:
             raise Fault.UNAVAILABLE.error()
         config = self._restores.check(self._name, self._request)
         created_ns = max(0, filling.created_ns) or keeper.now_ns()
-        description = Description(keeper.new_number(), config, created_ns)
-        if config.storage is Storage.FILE:
+        description = Description(folders.new_number(), config, created_ns)
+        is_file = config.storage is Storage.FILE
+        if is_file:
             filling.blocks.checkpoint(0 if commit is None else commit.log.last(), True)
-            _move_in(filling.folder / "stream", directory, description)
-        try:
-            stream = keeper.open(description, replayed=False)
-        except OSError:
-            shutil.rmtree(directory.folder(description), ignore_errors=True)
-            raise
-        if config.storage is Storage.MEMORY:
-            keeper.kept[self._name].store.blocks = filling.blocks
-            stream.catch_up()
-        now_ns = keeper.now_ns()
-        stream.enforce_limits()
-        stream.expire(now_ns)
-        remember_ids(stream, now_ns)
-        return stream
+            folders.move_in(filling.folder / "stream", description)
+        with keeper.adopting(description, None if is_file else filling.blocks) as kept:
+            settle(kept, keeper.now_ns())
+        return kept.stream
 
     def _publish(self, subject: bytes, payload: bytes) -> None:
         self._parts.publish(subject, payload)
@@ -286,24 +279,3 @@ class Restore:
 
 class RestoreEndedError(Exception):
     """The sender does not keep to the protocol."""
-
-
-def _move_in(folder: Path, directory: StoreDirectory, description: Description) -> None:
-    """The folder becomes a stream's, with everything in it."""
-    for name in DESCRIPTION_FILES:
-        with (folder / name).open("wb") as file:
-            file.write(description.sealed())
-            file.flush()
-            os.fsync(file.fileno())
-    _sync_folder(folder)
-    destination = directory.folder(description)
-    folder.rename(destination)
-    _sync_folder(destination.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -24,6 +24,7 @@ from penstock.model.stream_config import Int64
 from penstock.model.timestamps import rfc3339
 from penstock.server.jetstream.keeper import Keeper
 from penstock.server.jetstream.parts import Parts
+from penstock.server.jetstream.subject_target import SubjectTarget
 from penstock.storage.archive import END, MAGIC
 from penstock.streams.stream import Stream
 
@@ -127,8 +128,8 @@ class Snapshot:
         told: dict[str, Any] = {"stream": name, "client": advisories.client(self._asked_by)}
         begun = told | {"state": self._state}
         advisories.send(f"STREAM.SNAPSHOT_CREATE.{name}", "snapshot_create", begun)
-        pattern = f"{self._ack_subject}.>".encode()
-        target = self._parts.listen(self._window, pattern)
+        acks = SubjectTarget(self._parts, self._window)
+        acks.follow([f"{self._ack_subject}.>"])
         try:
             await self._wait_subscribed()
             status = await self._send(Chunks(self._archive(), self._window.chunk_bytes))
@@ -141,7 +142,7 @@ class Snapshot:
             logger.exception("Snapshot of stream %s failed", name)
             failure, status = "internal error", b"NATS/1.0 500 Internal Error\r\n\r\n"
         finally:
-            self._parts.ignore(target, pattern)
+            acks.end()
         told |= {"start": rfc3339(start_ns), "end": rfc3339(self._keeper.now_ns())}
         told |= {"error": failure} if failure else {}
         advisories.send(f"STREAM.SNAPSHOT_COMPLETE.{name}", "snapshot_complete", told)
