@@ -1,11 +1,17 @@
 """A store that fails under a running server: who is told what, and what is left as it was."""
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from penstock.server.app import Server
+from penstock.server.jetstream import recovery
+from penstock.server.jetstream.keeper import Kept
 from tests.crash.load import create
 from tests.crash.wire import Wire
+from tests.server.file_steps import copy_store
 from tests.server.inside import ServerInside
 
 
@@ -44,3 +50,60 @@ def test_a_read_that_the_disk_fails_is_answered(tmp_path: Path) -> None:
         assert answer["error"] == {"code": 503, "err_code": 10077, "description": reason}
         assert "/secret/1.blk" in inside.log
         assert wire.request("A.x", b"two")["seq"] == 2
+
+
+def test_a_stream_that_cannot_be_recovered_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is left alone until it can be; the log is kept for it, also over a clean stop."""
+    store = killed_store(tmp_path)
+    fail = OSError("read /secret/1.blk: Input/output error (os error 5)")
+    with monkeypatch.context() as patch:
+        patch.setattr(recovery, "replay", failing_for("A", recovery.replay, fail))
+        patch.setattr(recovery, "settle", failing_for("B", recovery.settle, fail))
+        with ServerInside(store) as inside, contextlib.closing(Wire(inside.port)) as wire:
+            assert wire.request("$JS.API.STREAM.NAMES")["streams"] == ["C"]
+            assert wire.request("C.x", b"two")["seq"] == 2
+            assert "Stream A cannot be opened: read /secret" in inside.log
+            assert "Stream B cannot be opened: read /secret" in inside.log
+    with ServerInside(store) as inside, contextlib.closing(Wire(inside.port)) as wire:
+        for name, sequence in (("A", 2), ("B", 2), ("C", 3)):
+            assert wire.request(f"{name}.x", b"next")["seq"] == sequence
+
+
+def test_a_start_that_fails_half_way_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = killed_store(tmp_path)
+
+    def fail_after_the_first(*_arguments: object) -> None:
+        raise OSError("read /secret/log: Input/output error (os error 5)")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recovery.Recovery, "_apply", fail_after_the_first)
+        with pytest.raises(OSError, match="secret"), ServerInside(store):
+            pass
+    with ServerInside(store) as inside, contextlib.closing(Wire(inside.port)) as wire:
+        for name in ("A", "B", "C"):
+            assert wire.request(f"{name}.x", b"next")["seq"] == 2
+
+
+def killed_store(tmp_path: Path) -> Path:
+    """What a kill leaves of three streams with one message each."""
+    store, copy = tmp_path / "store", tmp_path / "copy"
+    store.mkdir()
+    with ServerInside(store) as inside, contextlib.closing(Wire(inside.port)) as wire:
+        for name in ("A", "B", "C"):
+            create(wire, name)
+            wire.request(f"{name}.x", b"one")
+        inside.call(lambda _server: copy_store(store, copy))
+    return copy
+
+
+def failing_for(name: str, original: Callable[..., None], error: OSError) -> Callable[..., None]:
+    def call(kept: Kept, *arguments: object) -> None:
+        if kept.stream.config.name == name:
+            raise error
+        original(kept, *arguments)
+
+    return call

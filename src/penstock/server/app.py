@@ -91,10 +91,10 @@ class Server:
             raise OSError(error.errno, f"client port {where}: {error.strerror}") from None
         try:
             await self._start_monitor()
-        except OSError:
+            self._start_jetstream()
+        except BaseException:
             listening.close()
             raise
-        self._start_jetstream()
         UserInfo(self.context, self.clients).register(self.services, self.accounts)
         self.turns.start(self.clients)
         self._listener = Listener(

@@ -44,6 +44,7 @@ class JetStream:
         self, context: Context, hub: Hub, targets: Targets, turns: Turns, account: Account
     ) -> None:
         self._context = context
+        self._is_running = False
         self._turns = turns
         self._account = account
         self.directory = StoreDirectory(store_dir(context.options))
@@ -81,12 +82,14 @@ class JetStream:
             self._turns.resting = lambda: commit.crowded
             self._context.loop.add_reader(self.commit.log.fileno(), self.commit.announced)
         self._upkeep.start()
+        self._is_running = True
 
     def stop(self) -> None:
-        """Everything accepted is on disk when this returns."""
+        """Everything accepted is on disk when this returns. After a start that failed half way
+        nothing is touched: what was recovered so far is not all there is."""
         self.snapshots.stop()
         self.restores.stop()
-        complete = self._is_durable() and not self.failure
+        complete = self._is_running and self._is_durable() and not self.failure
         self._checkpoints.close(run=complete)
         if complete:
             for kept in self.keeper.kept.values():

@@ -34,6 +34,7 @@ class Recovery:
         self._folders = folders
         self._report = report
         self._found: dict[int, Description] = {}  # on disk, not opened yet
+        self._unopened: dict[int, Description] = {}  # on disk, and cannot be opened
         self._by_number: dict[int, Kept] = {}
         self._stores: dict[int, tuple[Blocks, int]] = {}  # the same, as the kernel needs them
         self._from_log: set[int] = set()
@@ -51,7 +52,7 @@ class Recovery:
         self._report_losses(log)
         for number in sorted(self._found):
             self._find(number)
-        for kept in self._keeper.kept.values():
+        for kept in [*self._keeper.kept.values()]:
             self._settle(kept, log)
         self._folders.settle_unreadable(self._by_number, self._report)
         return not any(self._folders.has_folder(number) for number in self._passed_over)
@@ -65,15 +66,21 @@ class Recovery:
     def _open(self, description: Description) -> None:
         name, number = description.config.name, description.number
         if name in self._keeper.kept:
+            self._unopened[number] = description
             self._report(f"Stream {name} is there twice; number {number} was left alone")
             return
         try:
             kept = self._by_number[number] = self._keeper.open(description)
-        except OSError as error:  # it concerns this stream alone
-            self._passed_over.add(number)
-            self._report(f"Stream {name} cannot be opened: {error}")
+        except OSError as error:
+            self._give_up(description, error)
             return
         self._stores[number] = kept.store.blocks, kept.mark
+
+    def _give_up(self, description: Description, error: OSError) -> None:
+        """It concerns this stream alone; the log is kept for it."""
+        self._passed_over.add(description.number)
+        self._unopened[description.number] = description
+        self._report(f"Stream {description.config.name} cannot be opened: {error}")
 
     def _apply(self, position: int, number: int, kind: Kind, payload: bytes) -> None:
         if kind is Kind.DELETED:
@@ -85,7 +92,11 @@ class Recovery:
         elif kept is None:
             self._passed_over.add(number)
         else:
-            replay(kept, position, kind, payload)
+            try:
+                replay(kept, position, kind, payload)
+            except OSError as error:
+                self._close(kept)
+                self._give_up(kept.description, error)
 
     def _configure(self, kept: Kept | None, description: Description) -> None:
         self._from_log.add(description.number)
@@ -96,24 +107,31 @@ class Recovery:
 
     def _delete(self, number: int) -> None:
         self._passed_over.discard(number)
-        kept = self._by_number.pop(number, None)
-        self._stores.pop(number, None)
-        if kept is not None:
-            name = kept.stream.config.name
-            del self._keeper.kept[name]
-            self._keeper.registry.remove(kept.stream)
+        if (kept := self._by_number.get(number)) is not None:
+            self._close(kept)
             self._folders.remove(kept.description)
-        elif number in self._found:
-            self._folders.remove(self._found.pop(number))
+        for descriptions in (self._found, self._unopened):
+            if number in descriptions:
+                self._folders.remove(descriptions.pop(number))
+
+    def _close(self, kept: Kept) -> None:
+        del self._by_number[kept.number], self._stores[kept.number]
+        del self._keeper.kept[kept.stream.config.name]
+        self._keeper.registry.remove(kept.stream)
 
     def _settle(self, kept: Kept, log: Log) -> None:
         if kept.lost:
             name, ranges = kept.stream.config.name, ", ".join(f"{a} to {b}" for a, b in kept.lost)
             self._report(f"Stream {name}: messages {ranges} are damaged")
-        settle(kept, self._keeper.now_ns())
-        if kept.mark > log.last():  # made before its entries were durable; numbers come again
-            kept.store.blocks.checkpoint(log.last(), False)
-            kept.mark = log.last()
+        try:
+            settle(kept, self._keeper.now_ns())
+            if kept.mark > log.last():  # made before its entries were durable; numbers come again
+                kept.store.blocks.checkpoint(log.last(), False)
+                kept.mark = log.last()
+        except OSError as error:
+            self._close(kept)
+            self._give_up(kept.description, error)
+            return
         if kept.number in self._from_log:
             self._folders.write_description(kept.description)
         self._keeper.listen(kept)
