@@ -67,6 +67,64 @@ def test_a_taken_port_is_fatal() -> None:
     assert "[FTL]" in result.stderr
 
 
+def refusal_of_store(store: Path, *flags: str) -> str:
+    """What a server that cannot use its store says: one line, and nothing about listening."""
+    result = penstock("serve", "-a", "127.0.0.1", "-p", "-1", "-js", "-sd", str(store), *flags)
+    assert result.returncode == 1
+    assert "listening" not in result.stderr
+    assert "Traceback" not in result.stderr
+    (line,) = [line for line in result.stderr.splitlines() if "Cannot use the store" in line]
+    assert str(store) in line
+    return line
+
+
+def test_a_store_that_is_no_directory_is_fatal(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    line = refusal_of_store(tmp_path / "file")
+    assert f"{tmp_path}/file: it is not a directory; choose another store_dir (-sd)" in line
+    assert "[FTL]" in line
+    (tmp_path / "jetstream").write_text("")
+    assert f"{tmp_path}/jetstream: it is not a directory" in refusal_of_store(tmp_path)
+
+
+def test_a_store_that_may_not_be_written_is_fatal() -> None:
+    """Not even root may write there."""
+    line = refusal_of_store(Path("/sys/kernel"))
+    assert "permission denied to user" in line or "Read-only" in line
+    assert "choose another store_dir (-sd)" in line
+
+
+def test_a_store_in_use_is_fatal(tmp_path: Path) -> None:
+    with Server(PENSTOCK, ("-js", "-sd", str(tmp_path))):
+        line = refusal_of_store(tmp_path)
+    assert "in use by another server; stop that one" in line
+
+
+def test_a_store_of_another_format_is_fatal(tmp_path: Path) -> None:
+    (tmp_path / "jetstream").mkdir()
+    path = tmp_path / "jetstream" / "format"
+    path.write_text("penstock store 99\n")
+    line = refusal_of_store(tmp_path)
+    assert str(path) in line
+    assert "'penstock store 99', this server knows 'penstock store 1'" in line
+    path.unlink()
+    (tmp_path / "jetstream" / "streams" / "A.1").mkdir(parents=True)
+    assert "the file is missing, but there are streams beside it" in refusal_of_store(tmp_path)
+
+
+def test_a_log_that_cannot_be_opened_is_fatal(tmp_path: Path) -> None:
+    (tmp_path / "jetstream").mkdir()
+    (tmp_path / "jetstream" / "log").write_text("not a directory")
+    refusal_of_store(tmp_path)
+
+
+def test_a_refusal_goes_to_stderr_also_if_the_log_goes_to_a_file(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    (tmp_path / "jetstream").write_text("")
+    line = refusal_of_store(tmp_path, "-l", str(log))
+    assert line.removeprefix("penstock: ") in log.read_text()
+
+
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
 def test_a_stop_signal_closes_clients_removes_files_and_ends_with_0(
     signal_name: str, tmp_path: Path

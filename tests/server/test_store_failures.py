@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.model.errors import StorageError
 from penstock.server.app import Server
 from penstock.server.jetstream import recovery
 from penstock.server.jetstream.keeper import Kept
@@ -81,7 +82,7 @@ def test_a_start_that_fails_half_way_changes_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(recovery.Recovery, "_apply", fail_after_the_first)
-        with pytest.raises(OSError, match="secret"), ServerInside(store):
+        with pytest.raises(StorageError, match="secret"), ServerInside(store):
             pass
     with ServerInside(store) as inside, contextlib.closing(Wire(inside.port)) as wire:
         for name in ("A", "B", "C"):

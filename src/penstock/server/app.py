@@ -14,7 +14,7 @@ import msgspec
 from penstock.config.options import Options
 from penstock.kernel.hub import Hub
 from penstock.model import limits, version
-from penstock.model.errors import Reason
+from penstock.model.errors import Reason, StorageError
 from penstock.routing.accounts import Accounts
 from penstock.routing.services import Services
 from penstock.routing.targets import Targets
@@ -82,7 +82,7 @@ class Server:
         return urls
 
     async def start(self) -> None:
-        """Listens; raises OSError when the address is taken."""
+        """Listens; raises OSError for an address, StorageError for a store that cannot be used."""
         options = self.options
         try:
             listening = bind(options.host, options.port)
@@ -109,12 +109,18 @@ class Server:
     def _start_jetstream(self) -> None:
         if not self.options.jetstream:
             return
-        from penstock.server.jetstream.jetstream import JetStream  # noqa: PLC0415 -- if asked for
+        from penstock.server.jetstream.jetstream import (  # noqa: PLC0415 -- if asked for
+            JetStream,
+            store_dir,
+        )
 
         account = self.accounts.global_account
-        self.jetstream = JetStream(self.context, self.hub, self.targets, self.turns, account)
-        self.jetstream.keeper.advisories.find_client = self.clients.find
-        self.jetstream.start(self.services)
+        try:
+            self.jetstream = JetStream(self.context, self.hub, self.targets, self.turns, account)
+            self.jetstream.keeper.advisories.find_client = self.clients.find
+            self.jetstream.start(self.services)
+        except OSError as error:
+            raise StorageError("open", str(store_dir(self.options)), str(error)) from error
         if self.monitor is not None:
             self.monitor.health.add(self.jetstream.health)
 

@@ -50,6 +50,12 @@ class ServerLog:
         self.trace = trace
         self.reopen()
 
+    def refuse(self, reason: str) -> None:
+        """Why the process ends: to the log, and to whoever has started it."""
+        self.logger.log(FATAL, "%s", reason)
+        if self._file is not None:
+            print(f"penstock: {reason}", file=sys.stderr)  # noqa: T201 -- the log is elsewhere
+
     def reopen(self) -> None:
         for old in tuple(self.logger.handlers):
             self.logger.removeHandler(old)

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 
 from penstock.config.options import Options
 from penstock.model import version
+from penstock.model.errors import StorageError
 from penstock.server.app import Server
 from penstock.server.lame_duck import LameDuck
-from penstock.server.log import FATAL, ServerLog
+from penstock.server.log import ServerLog
 from penstock.server.ports_file import PortsFile
 
 _STOPS = (signal.SIGTERM, signal.SIGINT)
@@ -33,8 +34,9 @@ async def run(options: Options, log: ServerLog) -> int:
     logger.info("  ID:       %s", info.server_id)
     try:
         await server.start()
-    except OSError as error:
-        logger.log(FATAL, "Error listening: %s", error)
+    except (OSError, StorageError) as error:
+        is_store = isinstance(error, StorageError)
+        log.refuse(f"{'Cannot use the store' if is_store else 'Error listening'}: {error}")
         await server.stop()
         return 1
     stopping = asyncio.Event()
@@ -44,7 +46,7 @@ async def run(options: Options, log: ServerLog) -> int:
             logger.info("Server is ready")
             await stopping.wait()
     except OSError as error:
-        logger.log(FATAL, "Cannot write: %s", error)
+        log.refuse(f"Cannot write: {error}")
         return 1
     finally:
         logger.info("Initiating Shutdown...")

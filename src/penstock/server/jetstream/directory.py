@@ -14,6 +14,7 @@ import os
 from pathlib import Path
 
 from penstock.kernel.storage import Blocks, Log, StoreLock
+from penstock.model.errors import StorageError
 from penstock.model.stream_config import PersistMode, Storage
 from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.durable_files import replace, sync
@@ -21,6 +22,7 @@ from penstock.server.jetstream.folders import StreamFolders
 
 FORMAT = "penstock store 1\n"
 _FOLDER = "jetstream"
+_ELSEWHERE = "choose another store_dir (-sd)"
 
 Opened = tuple[Blocks, int | None, list[tuple[int, int]], list[str]]
 
@@ -31,9 +33,12 @@ class StoreDirectory:
     def __init__(self, store_dir: Path) -> None:
         self.root = store_dir / _FOLDER
         self.folders = StreamFolders(self.root / "streams")
-        self.folders.root.mkdir(parents=True, exist_ok=True)
-        self._lock: StoreLock | None = StoreLock(str(self.root), "lock")
-        self._check_format()
+        try:
+            self.folders.root.mkdir(parents=True, exist_ok=True)
+            self._lock: StoreLock | None = StoreLock(str(self.root), "lock")
+            self._check_format()
+        except OSError as error:
+            raise self._refusal(error) from error
         self._unlogged = self.root / "unlogged"
         self.replayable_from: int | None = None
 
@@ -81,8 +86,29 @@ class StoreDirectory:
         path = self.root / "format"
         if not path.exists():
             if any(self.folders.root.iterdir()):
-                raise OSError(f"open {path}: the file is missing, but there are streams beside it")
+                hint = "the file is missing, but there are streams beside it; put back its copy"
+                raise StorageError("read", str(path), f"{hint} (it says {FORMAT.strip()!r})")
             replace(path, FORMAT.encode())
-        elif path.read_bytes() != FORMAT.encode():
-            known = FORMAT.strip()
-            raise OSError(f"open {path}: the store has another format, this server knows {known!r}")
+        elif (found := path.read_bytes()) != FORMAT.encode():
+            text = found[:100].decode(errors="replace").strip()
+            hint = f"the store's format is {text!r}, this server knows {FORMAT.strip()!r}"
+            raise StorageError(
+                "read", str(path), f"{hint}; start the version that wrote it, or {_ELSEWHERE}"
+            )
+
+    def _refusal(self, error: OSError) -> StorageError:
+        """What is wrong with the directory, and what to do."""
+        path = self.root
+        match error:
+            case BlockingIOError():
+                hint = f"it is in use by another server; stop that one, or {_ELSEWHERE}"
+            case NotADirectoryError() | FileExistsError():
+                above = [path, *path.parents]
+                path = next((one for one in above if one.exists() and not one.is_dir()), path)
+                hint = f"it is not a directory; {_ELSEWHERE}"
+            case PermissionError():
+                user = os.geteuid()
+                hint = f"permission denied to user {user}; let it write there, or {_ELSEWHERE}"
+            case _:
+                hint = f"{error.strerror or error}; {_ELSEWHERE}"
+        return StorageError("open", str(path), hint)

@@ -15,6 +15,7 @@ import msgspec
 from penstock.config.options import Options
 from penstock.kernel.hub import Hub
 from penstock.kernel.storage import Log
+from penstock.model.errors import StorageError
 from penstock.routing.accounts import Account
 from penstock.routing.services import Services
 from penstock.routing.targets import Targets
@@ -132,9 +133,11 @@ class JetStream:
         if lazy == was_lazy:
             return
         if not self._checkpoints.run(closing=False):
-            raise OSError(
-                f"open {directory.root}: sync_interval cannot be changed while a stream cannot be "
-                "opened or written"
+            raise StorageError(
+                "open",
+                str(directory.root),
+                "sync_interval cannot be changed while a stream cannot be opened or written; start "
+                "with the one before until the stream's files are mended",
             )
         deadline = time.monotonic() + _CUT_SECONDS_MAX
         while self._log.segments() > 1 and time.monotonic() < deadline:
