@@ -206,7 +206,8 @@ impl Files {
         Ok(())
     }
 
-    fn check(&self) -> Result<()> {
+    /// Fails if nothing more may be written.
+    pub fn check(&self) -> Result<()> {
         match &self.broken {
             Some(text) => Err(std::io::Error::other(text.clone()).into()),
             None => Ok(()),

@@ -12,9 +12,10 @@ impl Store {
     /// Writes everything to the files, without waiting for the disk. After an error it can be
     /// called again and goes on where it was.
     pub fn write_out(&mut self) -> Result<()> {
-        if self.files.is_none() {
+        let Some(files) = &self.files else {
             return Ok(());
-        }
+        };
+        files.check()?;
         self.note_removals()?;
         while let Some(number) = self.unwritten.first().copied() {
             if let (Some(loaded), Some(files)) = (self.cache.get_mut(number), &mut self.files) {

@@ -4,7 +4,7 @@ The journal gets every change before the caller hears of it; when it is durable 
 elsewhere. This class only names the columns that cross the border.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from penstock.kernel.hub import Hub
 from penstock.kernel.storage import Blocks
@@ -69,27 +69,34 @@ class BlockLookup:
 class BlockStore(BlockLookup):
     """The port `Store`, served by the kernel."""
 
-    def __init__(self, blocks: Blocks, journal: Journal | None) -> None:
+    def __init__(
+        self, blocks: Blocks, journal: Journal | None, changing: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(blocks)
         self.journal = journal
+        self._changing = changing  # asked before each change: there will be something to write
 
     def append_run(self, hub: Hub, start: int, end: int, sequence: int, time_ns: int) -> None:
+        self._changing()
         self.blocks.append_run(hub, start, end, sequence, time_ns)
         if self.journal is not None:
             self.journal.run(hub, start, end, sequence, time_ns)
 
     def append(self, record: Record) -> None:
+        self._changing()
         self.blocks.append(*record)
         if self.journal is not None:
             self.journal.message(record)
 
     def remove(self, sequence: int, *, erase: bool) -> bool:
+        self._changing()
         removed = self.blocks.remove(sequence, erase)
         if removed and self.journal is not None:
             self.journal.removed([sequence], erase=erase)
         return removed
 
     def remove_below(self, sequence: int) -> int:
+        self._changing()
         moves_last = sequence > self.state().sequence_last + 1  # though nothing may be removed
         removed = self.blocks.remove_below(sequence)
         if (removed or moves_last) and self.journal is not None:
@@ -99,6 +106,8 @@ class BlockStore(BlockLookup):
     def evict(self, messages_max: int, bytes_max: int, subject_messages_max: int) -> int:
         limits = (max(0, messages_max), max(0, bytes_max), max(0, subject_messages_max))
         removed = self.blocks.evict(*limits)
+        if removed:
+            self._changing()
         if removed and self.journal is not None:
             state = self.state()
             if limits[2]:  # anywhere in the stream
@@ -109,6 +118,8 @@ class BlockStore(BlockLookup):
 
     def expire(self, time_ns: int) -> int:
         removed = self.blocks.expire(time_ns)
-        if removed and self.journal is not None:
-            self.journal.removed_below(self.state().sequence_first)
+        if removed:
+            self._changing()
+            if self.journal is not None:
+                self.journal.removed_below(self.state().sequence_first)
         return removed

@@ -52,7 +52,7 @@ class Checkpoints:
     def ask(self, streams: Iterable[Kept]) -> None:
         """Some streams should be durable in their own files soon."""
         wanted = dict.fromkeys((*self._wanted, *streams))
-        self._wanted = [kept for kept in wanted if self._is_kept(kept)]
+        self._wanted = [kept for kept in wanted if self._keeper.has(kept)]
         if self._flight is None and self._wanted:
             self._begin(self._wanted, cut=False)
 
@@ -85,7 +85,7 @@ class Checkpoints:
         for kept in self._fitting(self._keeper.kept.values(), flight):
             flight.take(kept, closing=closing)
         flight.write()
-        flight.land(self._is_kept)
+        flight.land(self._keeper)
         return self._over(flight)
 
     def _begin(self, streams: Iterable[Kept], *, cut: bool) -> None:
@@ -113,7 +113,7 @@ class Checkpoints:
         flight, self._flight, self._written = self._flight, None, None
         if flight is None:
             return  # somebody waited for it
-        again = flight.land(self._is_kept)
+        again = flight.land(self._keeper)
         self._over(flight)
         self.ask(again)
 
@@ -126,9 +126,6 @@ class Checkpoints:
         removals = self._directory.folders.removals
         flight.log.cut(min(flight.mark, removals.entry_settled))
         return True
-
-    def _is_kept(self, kept: Kept) -> bool:
-        return self._keeper.kept.get(kept.stream.config.name) is kept
 
     def _tell(self, failure: str) -> None:
         if failure and failure != self.failure:

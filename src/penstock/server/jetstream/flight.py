@@ -1,10 +1,8 @@
 """A checkpoint on its way to the disk: the state of some stores, noted down at one moment."""
 
-from collections.abc import Callable
-
 from penstock.kernel.storage import Blocks, Checkpoint, Log
 from penstock.server.jetstream.folders import StreamFolders
-from penstock.server.jetstream.keeper import Kept
+from penstock.server.jetstream.keeper import Keeper, Kept
 
 
 class Flight:
@@ -52,7 +50,7 @@ class Flight:
             except OSError as error:
                 self.failures.append(str(error))
 
-    def land(self, is_kept: Callable[[Kept], bool]) -> list[Kept]:
+    def land(self, keeper: Keeper) -> list[Kept]:
         """Tells the stores; answers with those that want another checkpoint soon. What failed
         because the stream was deleted meanwhile is no failure."""
         if self._changes is not None:
@@ -68,10 +66,12 @@ class Flight:
                 kept.mark = self.mark
                 if wants_more:
                     again.append(kept)
-            elif error and is_kept(kept):
+            elif error and keeper.has(kept):
                 self.fail(kept, error)
-                if noted.lost and kept.ingest is not None:
-                    kept.ingest.stop(error)
+                if noted.lost:
+                    keeper.stop(kept.stream, OSError(error))
+                else:
+                    again.append(kept)
         return again
 
     def fail(self, kept: Kept, error: str) -> None:

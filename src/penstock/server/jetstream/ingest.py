@@ -89,13 +89,7 @@ class Ingest:
             if self._commit is not None and self._stream.config.storage is Storage.FILE:
                 self._write_behind()
         except OSError as error:  # the store cannot go on
-            self.stop(str(error))
-
-    def stop(self, failure: str) -> None:
-        """Nothing more is taken."""
-        if not self.failure:
-            self.failure = failure
-            self._failed(self._stream, OSError(failure))
+            self._failed(self._stream, error)
 
     def _write_behind(self) -> None:
         store = self._stream.store

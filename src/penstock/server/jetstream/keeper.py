@@ -7,7 +7,7 @@ nothing. After a start, `Recovery` opens the streams that it finds through the s
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -51,6 +51,10 @@ class Kept:
         self.reads: SubjectTarget | None = None
 
     @property
+    def name(self) -> str:
+        return self.stream.config.name
+
+    @property
     def description(self) -> Description:
         return Description(self.number, self.stream.config, self.stream.created_ns)
 
@@ -87,6 +91,7 @@ class Keeper:
         self._folders = parts.directory.folders
         self.registry = Registry()
         self.kept: dict[str, Kept] = {}
+        self.unwritten: set[str] = set()  # streams in files and in no log, with something to write
         self.server_name = parts.context.info.server_name
         self.advisories = Advisories(parts.hub, parts.account, self.server_name, parts.gated)
         settings = parts.context.options.jetstream_settings
@@ -144,7 +149,7 @@ class Keeper:
             for note in notes:
                 self._parts.context.logger.warning("Stream %s: %s", config.name, note)
         begin(blocks, config)
-        store = BlockStore(blocks, self._journal(description))
+        store = BlockStore(blocks, self._journal(description), self._noting(description))
         stream = Stream(config, store, description.created_ns)
         stream.lost = lost
         return Kept(stream, store, description.number, mark or 0, lost)
@@ -163,7 +168,7 @@ class Keeper:
             number,
             commit,
             self.now_ns,
-            self._store_failed,
+            self.stop,
             parts.directory.has_room,
         )
         kept.publishes = SubjectTarget(parts, kept.ingest)
@@ -181,8 +186,7 @@ class Keeper:
         try:
             stream.enforce_limits()
         except OSError as error:  # the stream has its new limits, and no more than that
-            kept.stop(str(error))
-            self._store_failed(stream, error)
+            self.stop(stream, error)
         self.advisories.stream_updated(config.name)
 
     def delete(self, stream: Stream) -> None:
@@ -209,8 +213,26 @@ class Keeper:
         if kept.store.journal is not None:
             kept.store.journal.configured(description.encode())
 
-    def _store_failed(self, stream: Stream, error: Exception) -> None:
-        self._parts.context.logger.error("Stream %s stopped: %s", stream.config.name, error)
+    def _noting(self, description: Description) -> Callable[[], None]:
+        """What a store calls when it changes."""
+        name, is_file = description.config.name, description.config.storage is Storage.FILE
+        if is_file and self._journal(description) is None:
+            return lambda: self.unwritten.add(name)
+        return lambda: None
+
+    def has(self, kept: Kept) -> bool:
+        """False if it was deleted meanwhile."""
+        return self.kept.get(kept.name) is kept
+
+    def stop(self, stream: Stream, error: Exception) -> None:
+        """The stream cannot go on, until its files can be written again; one with a log needs a
+        restart, because nobody knows what of its last change is in its store."""
+        kept = self.kept[stream.config.name]
+        if kept.store.journal is None:
+            self.unwritten.add(stream.config.name)
+        until = "" if kept.store.journal is None else " until the server is restarted"
+        self._parts.context.logger.error("Stream %s stopped%s: %s", kept.name, until, error)
+        kept.stop(str(error))
 
 
 def begin(blocks: Blocks, config: StreamConfig) -> None:
