@@ -90,13 +90,14 @@ def test_a_start_that_fails_half_way_changes_nothing(
 
 
 def killed_store(tmp_path: Path) -> Path:
-    """What a kill leaves of three streams with one message each."""
+    """What a kill leaves of three streams that have had one message each."""
     store, copy = tmp_path / "store", tmp_path / "copy"
     store.mkdir()
     with ServerInside(store) as inside, contextlib.closing(Wire(inside.port)) as wire:
         for name in ("A", "B", "C"):
             create(wire, name)
             wire.request(f"{name}.x", b"one")
+        wire.request("$JS.API.STREAM.MSG.DELETE.A", b'{"seq": 1}')
         inside.call(lambda _server: copy_store(store, copy))
     return copy
 

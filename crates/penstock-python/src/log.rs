@@ -80,15 +80,20 @@ impl Log {
                 true => stores.get_item(entry.stream)?,
                 false => None,
             };
-            let Some(known) = known else {
+            let mut is_stored = false;
+            if let Some(known) = known {
+                let (store, mark): (Bound<'_, Store>, u64) = known.extract()?;
+                is_stored = entry.number <= mark;
+                // One that fails is the caller's, who can replay it again and hears why.
+                if !is_stored && let Ok(gap) = store.borrow_mut().replay_run(entry.payload) {
+                    is_stored = true;
+                    let gaps = gap.map(|(first, last)| (entry.stream, first, last));
+                    self.gaps.extend(gaps);
+                }
+            }
+            if !is_stored {
                 let payload = PyBytes::new(py, entry.payload);
                 return Ok(Some((entry.number, entry.stream, entry.kind, payload)));
-            };
-            let (store, mark): (Bound<'_, Store>, u64) = known.extract()?;
-            if entry.number > mark
-                && let Some((first, last)) = store.borrow_mut().replay_run(entry.payload)?
-            {
-                self.gaps.push((entry.stream, first, last));
             }
         }
         let lost = replay.lost().iter();

@@ -52,7 +52,7 @@ class Checkpoints:
     def ask(self, streams: Iterable[Kept]) -> None:
         """Some streams should be durable in their own files soon."""
         wanted = dict.fromkeys((*self._wanted, *streams))
-        self._wanted = [kept for kept in wanted if self._keeper.has(kept)]
+        self._wanted = [kept for kept in wanted if self._keeper.kept.get(kept.name) is kept]
         if self._flight is None and self._wanted:
             self._begin(self._wanted, cut=False)
 

@@ -66,7 +66,7 @@ class Flight:
                 kept.mark = self.mark
                 if wants_more:
                     again.append(kept)
-            elif error and keeper.has(kept):
+            elif error and keeper.kept.get(kept.name) is kept:
                 self.fail(kept, error)
                 if noted.lost:
                     keeper.stop(kept.stream, OSError(error))

@@ -63,7 +63,7 @@ class StreamFolders:
         if self.log is not None and config.persist_mode is not PersistMode.ASYNC:
             self._unwritten[description.number] = description
         else:
-            self._write_twins(self.folder(description), description)
+            _write_twins(self.folder(description), description)
 
     def take_changes(self) -> "Changes":
         """What the log says about streams and their folders do not; now it is the caller's."""
@@ -79,7 +79,7 @@ class StreamFolders:
         for description in changes.descriptions.values():
             folder = self.folder(description)
             if folder.exists():  # else it was deleted meanwhile
-                self._write_twins(folder, description)
+                _write_twins(folder, description)
         if changes.names:
             sync(self.root)
 
@@ -122,7 +122,7 @@ class StreamFolders:
 
     def move_in(self, folder: Path, description: Description) -> None:
         """A folder with blocks becomes a stream's, or nothing does."""
-        self._write_twins(folder, description)
+        _write_twins(folder, description)
         folder.rename(self.folder(description))
         try:
             sync(self.root)
@@ -150,9 +150,6 @@ class StreamFolders:
             raise
         self.removals.clear(leaving)
 
-    def _write_twins(self, folder: Path, description: Description) -> None:
-        replace_all([folder / name for name in _TWINS], description.sealed())
-
     def _described(self, folder: Path, report: Callable[[str], None]) -> Description:
         """From one of the twins; the other one is mended."""
         found, problems = [], []
@@ -174,6 +171,10 @@ class StreamFolders:
         if found != [found[0]] * len(_TWINS):  # or a kill between the two
             self.write_description(found[0])
         return found[0]
+
+
+def _write_twins(folder: Path, description: Description) -> None:
+    replace_all([folder / name for name in _TWINS], description.sealed())
 
 
 def escaped(name: str) -> str:

@@ -220,10 +220,6 @@ class Keeper:
             return lambda: self.unwritten.add(name)
         return lambda: None
 
-    def has(self, kept: Kept) -> bool:
-        """False if it was deleted meanwhile."""
-        return self.kept.get(kept.name) is kept
-
     def stop(self, stream: Stream, error: Exception) -> None:
         """The stream cannot go on, until its files can be written again; one with a log needs a
         restart, because nobody knows what of its last change is in its store."""
