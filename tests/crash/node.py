@@ -12,10 +12,13 @@ PENSTOCK = (str(BIN / "penstock"), "serve")
 
 
 class Node(ServerProcess):
-    """One start of a server; `jetstream` is more for that block of its configuration."""
+    """One start of a server; `jetstream` is more for that block of its configuration, `more` for
+    the rest of it."""
 
-    def __init__(self, store: Path, jetstream: str = "", wrapper: tuple[str, ...] = ()) -> None:
-        config = f'jetstream {{ store_dir: "{store}", {jetstream} }}\n'
+    def __init__(
+        self, store: Path, jetstream: str = "", wrapper: tuple[str, ...] = (), more: str = ""
+    ) -> None:
+        config = f'jetstream {{ store_dir: "{store}", {jetstream} }}\n{more}\n'
         super().__init__(PENSTOCK, ("-m", "-1"), config, wrapper)
 
     def stop(self) -> int:

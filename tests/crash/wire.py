@@ -24,7 +24,8 @@ class Wire:
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection((HOST, port), timeout=10)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._buffer = b""
+        self._buffer = bytearray()
+        self._needed = 0  # bytes that make the next message whole
         self._unread: list[Message] = []  # came together with one that was waited for
         self._requests = 0
         self._inbox = f"_INBOX.{self._socket.getsockname()[1]}."
@@ -48,7 +49,7 @@ class Wire:
         if not data:
             raise ConnectionResetError("closed by the server")
         self._buffer += data
-        return self._parsed()
+        return self._parsed() if len(self._buffer) >= self._needed else []
 
     def request(self, subject: str, payload: bytes = b"", seconds_max: float = 5.0) -> Any:
         """One request, its reply as JSON."""
@@ -75,7 +76,7 @@ class Wire:
         found = []
         data, at = self._buffer, 0
         while (end := data.find(b"\r\n", at)) >= 0:
-            words = data[at:end].split(b" ")
+            words = bytes(data[at:end]).split(b" ")
             verb = words[0]
             if verb not in {b"MSG", b"HMSG"}:
                 if verb == b"PING":
@@ -84,14 +85,15 @@ class Wire:
                 continue
             size = int(words[-1])
             header_size = int(words[-2]) if verb == b"HMSG" else 0
-            if len(data) < end + 2 + size + 2:
+            self._needed = end + 2 + size + 2 - at
+            if len(data) - at < self._needed:
                 break
-            body = data[end + 2 : end + 2 + size]
+            body = bytes(data[end + 2 : end + 2 + size])
             reply = words[3].decode() if len(words) > (5 if verb == b"HMSG" else 4) else ""
             subject = words[1].decode()
             found.append(Message(subject, body[:header_size], body[header_size:], reply))
-            at = end + 2 + size + 2
-        self._buffer = data[at:]
+            at, self._needed = end + 2 + size + 2, 0
+        del data[:at]
         return found
 
 

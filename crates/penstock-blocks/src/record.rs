@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 pub(crate) const HEAD_BYTES: usize = 22;
 pub(crate) const HASH_BYTES: usize = 8;
 pub(crate) const EMPTY_BYTES: usize = HEAD_BYTES + HASH_BYTES;
-pub const RECORD_BYTES_MAX: usize = 32 << 20; // the reference takes a longer one for damage
+pub const RECORD_BYTES_MAX: usize = (64 << 20) + (256 << 10); // the largest payload, and the rest
 pub const SEQUENCE_MAX: u64 = (1 << 62) - 1; // the two bits above are flags
 
 const HEADERS_FLAG: u32 = 1 << 31;

@@ -9,6 +9,7 @@ MIB = 1024 * KIB
 CONTROL_LINE_BYTES_MAX = 4096  # the reference's default; clients rely on it
 PAYLOAD_BYTES_MAX = 1 * MIB  # the reference's default; announced in INFO
 PAYLOAD_BYTES_CEILING = 64 * MIB  # the reference refuses a larger max_payload in its configuration
+SUBJECT_BYTES_MAX = 65_535  # of a stored message: a record has two bytes for the length
 PENDING_BYTES_MAX = 64 * MIB  # output waiting for one connection; above it is a slow consumer
 CONNECTIONS_MAX = 65_536  # the reference's default
 SUBSCRIPTIONS_MAX = 0  # for one connection; 0 means no limit, as the reference

@@ -18,7 +18,7 @@ from penstock.kernel.storage import EntryDecoder
 from penstock.model.limits import KIB, MIB
 
 MAGIC = b"NATSARC1"
-ENTRY_BYTES_MAX = 64 * MIB  # the largest max_payload there is; a consumer's state is less
+ENTRY_BYTES_MAX = 65 * MIB  # the largest max_payload there is, and a subject; others are less
 ENTRIES_AT_ONCE = 500  # stored in one go: about a millisecond
 TAR_BLOCK_BYTES = 512
 TAR_FILES_MAX = 200_000  # a stream of 1.6 TB has that many blocks

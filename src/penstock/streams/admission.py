@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from penstock.model.api_errors import ApiError, Fault
+from penstock.model.limits import SUBJECT_BYTES_MAX
 from penstock.model.stream_config import Discard, Storage, StreamConfig
 from penstock.storage.store import Store
 from penstock.streams import headers
@@ -190,6 +191,13 @@ def _message_size(stored: Stored, message: Message) -> Refusal:
     return None
 
 
+def _subject_size(_stored: Stored, message: Message) -> Refusal:
+    """A long control line, or a transform, may make it longer than a record can hold."""
+    if len(message.subject) > SUBJECT_BYTES_MAX:
+        return Fault.MESSAGE_TOO_LARGE.error()
+    return None
+
+
 def _headers_size(_stored: Stored, message: Message) -> Refusal:
     if len(message.headers) > HEADERS_BYTES_MAX:
         return Fault.HEADERS_TOO_LARGE.error()
@@ -236,7 +244,7 @@ def stored_bytes(
     return size + 34 if message_headers else size + 30
 
 
-_ALWAYS: tuple[Check, ...] = (_sealed, _message_size, _batch, _headers_size)
+_ALWAYS: tuple[Check, ...] = (_sealed, _message_size, _subject_size, _batch, _headers_size)
 _WITH_HEADERS: tuple[Check, ...] = (
     _increment,
     _expected_stream,

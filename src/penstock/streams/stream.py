@@ -45,6 +45,7 @@ class Stream:
         self.message_id_last = b""
         self.lost: list[tuple[int, int]] = []  # ranges whose records were found damaged
         self.lost_bytes = 0
+        self.is_careful = False  # true: every message is looked at
         self.has_begun = config.first_seq > 0  # or was purged, though there was no message yet
         self.catch_up()
         self.configure(config)
@@ -71,7 +72,8 @@ class Stream:
         """True if runs need no look at their messages: nothing depends on a single one."""
         config = self.config
         return not (
-            config.sealed
+            self.is_careful
+            or config.sealed
             or config.discard is Discard.NEW
             or config.max_msg_size >= 0
             or config.retention is Retention.INTEREST

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from penstock.kernel.storage import Blocks
+from penstock.model.limits import SUBJECT_BYTES_MAX
 from penstock.model.stream_config import PersistMode, Storage, StreamConfig
 from penstock.server.jetstream.advisories import Advisories
 from penstock.server.jetstream.capacity import capacity
@@ -152,6 +153,8 @@ class Keeper:
         store = BlockStore(blocks, self._journal(description), self._noting(description))
         stream = Stream(config, store, description.created_ns)
         stream.lost = lost
+        # Then clients can send subjects that no record can hold, which must be refused one by one.
+        stream.is_careful = self._parts.context.options.max_control_line > SUBJECT_BYTES_MAX
         return Kept(stream, store, description.number, mark or 0, lost)
 
     def _add(self, kept: Kept) -> None:
