@@ -146,6 +146,36 @@ class Meddler(threading.Thread):
             self._passing[name] = -1
 
 
+class Ballast(threading.Thread):
+    """Large messages into a stream that keeps few: the log fills, so that checkpoints cut it."""
+
+    NAME = "BALLAST"
+    PAYLOAD = b"." * 900_000
+    IN_FLIGHT_MAX = 16
+
+    def __init__(self, port: int) -> None:
+        super().__init__(daemon=True)
+        self._wire = Wire(port)
+        self._stopping = False
+
+    def run(self) -> None:
+        in_flight = 0
+        try:
+            self._wire.send(b"SUB ballast 2\r\n")
+            while not self._stopping:
+                if in_flight < self.IN_FLIGHT_MAX:
+                    self._wire.send(published(f"{self.NAME}.x", "ballast", self.PAYLOAD))
+                    in_flight += 1
+                in_flight -= len(self._wire.read(0 if in_flight < self.IN_FLIGHT_MAX else 1))
+        except OSError:
+            return  # killed
+
+    def finish(self) -> None:
+        self._stopping = True
+        self.join(20)
+        self._wire.close()
+
+
 def stream_config(name: str, **fields: object) -> bytes:
     basic = {"name": name, "subjects": [f"{name}.>"], "allow_direct": True}
     return json.dumps(basic | fields).encode()

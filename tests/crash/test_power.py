@@ -1,6 +1,11 @@
-"""A power cut in mid-load: what was acknowledged or read is on the disk, and not only in memory."""
+"""A power cut in mid-load: what was promised or read is on the disk, and not only in memory.
+
+Messages are deleted, purged and streams are configured, made and removed meanwhile, and checkpoints
+cut the log.
+"""
 
 import contextlib
+import copy
 import random
 import threading
 import time
@@ -9,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from tests.crash.history import History, header, read_all
-from tests.crash.length import CUTS
-from tests.crash.load import Publisher, create
+from tests.crash.length import CUTS, SEED
+from tests.crash.load import Ballast, Meddler, Publisher, create, settle_passing
 from tests.crash.node import Node
 from tests.crash.volume import Volume, require_root
 from tests.crash.wire import Wire
 
-NO_SYNC = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync")
-NO_SYNC += ("-e", "inject=fsync,fdatasync:retval=0")
+STRACE = ("strace", "-f", "-qq", "-o", "/dev/null", "--seccomp-bpf")
+CHECKPOINT_SECONDS_MAX = 60.0
 
 
 class Reader(threading.Thread):
@@ -42,38 +47,90 @@ class Reader(threading.Thread):
                     self.seen[int(header(answer.headers, b"Nats-Sequence"))] = answer.payload
 
 
-def cut_power(tmp_path: Path, wrapper: tuple[str, ...], seconds: float) -> None:
-    """Raises AssertionError if a promise was broken."""
-    require_root()
-    history = History("PLAIN", pad=300)
-    with Volume(tmp_path, mebibytes=512) as volume, Node(volume.path, wrapper=wrapper) as node:
+class Site:
+    """Three streams under load: one that is only written, one that is edited too, and one whose
+    large messages make checkpoints; and others that come and go."""
+
+    def __init__(self, node: Node, seed: int) -> None:
+        self.plain, self.edited = History("PLAIN", pad=300), History("EDITED", pad=300)
+        self.passing: dict[str, int] = {}
+        self.seen: dict[int, bytes] = {}
         with contextlib.closing(Wire(node.port)) as wire:
-            create(wire, "PLAIN")
-        publisher, reader = Publisher(node.port, history), Reader(node.port, "PLAIN")
-        publisher.start()
-        reader.start()
-        time.sleep(seconds)
+            for history in (self.plain, self.edited):
+                create(wire, history.name)
+            create(wire, Ballast.NAME, max_msgs=4)
+        self._reader = Reader(node.port, "PLAIN")
+        self._threads = [
+            Publisher(node.port, self.plain),
+            Publisher(node.port, self.edited),
+            Meddler(node.port, self.edited, seed, self.passing),
+            Ballast(node.port),
+            self._reader,
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def freeze(self) -> None:
+        """From now on nothing counts as promised."""
+        self.plain, self.edited = copy.deepcopy(self.plain), copy.deepcopy(self.edited)
+        self.passing, self.seen = dict(self.passing), dict(self._reader.seen)
+
+    def finish(self) -> None:
+        for thread in self._threads:
+            thread.finish()
+
+    def check(self, wire: Wire) -> None:
+        """Raises AssertionError if a promise was broken."""
+        for history in (self.plain, self.edited):
+            history.check(wire)
+        settle_passing(wire, self.passing)
+        stored = read_all(wire, "PLAIN")
+        assert all(stored.get(sequence) == payload for sequence, payload in self.seen.items())
+        ballast = wire.request(f"$JS.API.STREAM.INFO.{Ballast.NAME}")
+        assert not ballast["state"].get("lost"), ballast
+
+
+def cut_power(tmp_path: Path, wrapper: tuple[str, ...], seed: int) -> None:
+    """Cuts it some time after the first checkpoint, and checks what is left."""
+    require_root()
+    with Volume(tmp_path, mebibytes=768) as volume, Node(volume.path, wrapper=wrapper) as node:
+        site = Site(node, seed)
+        wait_checkpoint(volume.path)
+        time.sleep(random.Random(seed).uniform(0.0, 1.0))
         node.signal("SIGSTOP")
         time.sleep(0.2)  # what was sent before has arrived
-        acked, seen = dict(history.acked), dict(reader.seen)
+        site.freeze()
         after = volume.after_power_cut()
         node.kill()
-        publisher.finish()
-        reader.finish()
-    assert len(acked) > 100, "that was no load"
-    assert seen, "nothing was read"
-    history.acked = acked
+        site.finish()
+    assert len(site.plain.acked) > 100, "that was no load"
+    assert site.edited.deleted, "nothing was deleted"
+    assert site.edited.description, "nothing was configured"
+    assert site.seen, "nothing was read"
     with after, Node(after.path) as node, contextlib.closing(Wire(node.port)) as wire:
-        history.check(wire)
-        stored = read_all(wire, "PLAIN")
-        assert all(stored.get(sequence) == payload for sequence, payload in seen.items())
+        site.check(wire)
+
+
+def wait_checkpoint(store: Path) -> None:
+    """Until the log was cut."""
+    first: list[str] = []
+    deadline = time.monotonic() + CHECKPOINT_SECONDS_MAX
+    while True:
+        segments = sorted(path.name for path in (store / "jetstream" / "log").glob("*.log"))
+        first = first or segments[:1]
+        if segments and segments[:1] != first:
+            return
+        assert time.monotonic() < deadline, f"the log was not cut: {segments}"
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("number", range(CUTS))
-def test_nothing_acknowledged_or_read_is_lost(tmp_path: Path, number: int) -> None:
-    cut_power(tmp_path, (), random.Random(number).uniform(0.3, 1.0))
+def test_nothing_promised_or_read_is_lost(tmp_path: Path, number: int) -> None:
+    cut_power(tmp_path, (), SEED + number)
 
 
-def test_the_same_test_notices_a_missing_sync(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match=r"is lost|is gone"):
-        cut_power(tmp_path, NO_SYNC, 0.7)
+@pytest.mark.parametrize("calls", ["fsync,fdatasync", "fdatasync"])
+def test_the_same_test_notices_a_missing_sync(tmp_path: Path, calls: str) -> None:
+    wrapper = (*STRACE, "-e", f"trace={calls}", "-e", f"inject={calls}:retval=0")
+    with pytest.raises(AssertionError, match=r"is lost|is gone|'lost'"):
+        cut_power(tmp_path, wrapper, SEED)
