@@ -1,18 +1,14 @@
 """The streams of one account, and the rules that concern more than one of them.
 
-Creating is idempotent: the same configuration again is the same stream. A request that is refused
-changes nothing. Opening and removing a store is the caller's business, through `StoreMaker`.
+Which requests are allowed is decided elsewhere, and so is what becomes of a stream's store.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from penstock.model.api_errors import Fault
 from penstock.model.stream_config import Storage, StreamConfig
-from penstock.storage.store import Store
 from penstock.streams.stream import Stream
 from penstock.streams.subjects import collide
-
-StoreMaker = Callable[[StreamConfig], Store]
 
 
 class Registry:
@@ -44,9 +40,9 @@ class Registry:
     def remove(self, stream: Stream) -> None:
         del self._streams[stream.config.name]
 
-    def others(self, name: str) -> list[StreamConfig]:
-        """The configurations of all other streams."""
-        return [stream.config for stream in self if stream.config.name != name]
+    def configs(self) -> dict[str, StreamConfig]:
+        """By name."""
+        return {name: stream.config for name, stream in self._streams.items()}
 
     def reserved_bytes(self) -> dict[Storage, int]:
         """What the streams may fill, by storage; one without `max_bytes` reserves nothing."""

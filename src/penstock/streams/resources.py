@@ -78,12 +78,12 @@ def exceeded(
     in_memory = config.storage is Storage.MEMORY
     wanted = config.max_bytes if config.max_bytes >= 0 else int(old is None)
     added = wanted if old is None else max(0, wanted - max(0, old.max_bytes))
-    reserved = sum(
-        max(0, other.max_bytes)
-        for other in around.others(config.name)
-        if other.storage is config.storage
-    )
     account_max = limits.memory_bytes_max if in_memory else limits.storage_bytes_max
+    reserved = 0
+    if account_max >= 0:  # else nobody wants to know
+        others = around.others(config.name)
+        same = [other for other in others if other.storage is config.storage]
+        reserved = sum(max(0, other.max_bytes) for other in same)
     server_left = (
         server.memory_bytes_max - server.memory_bytes_reserved
         if in_memory

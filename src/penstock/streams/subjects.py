@@ -7,6 +7,7 @@ it occurs in configurations (a filter that was not given), so every function tak
 
 WILDCARD = "*"
 REST = ">"
+WILDCARDS = frozenset((WILDCARD, REST))
 BLANKS = frozenset("\t\n\f\r ")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\a": "\\a", "\b": "\\b", "\v": "\\v"}
 

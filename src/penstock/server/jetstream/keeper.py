@@ -103,14 +103,13 @@ class Keeper:
         return time.time_ns()
 
     def surroundings(self) -> Surroundings:
-        streams = {stream.config.name: stream.config for stream in self.registry}
         reserved = self.registry.reserved_bytes()
         resources = msgspec.structs.replace(
             self._capacity,
             memory_bytes_reserved=reserved[Storage.MEMORY],
             storage_bytes_reserved=reserved[Storage.FILE],
         )
-        return Surroundings(streams=streams, server=resources)
+        return Surroundings(streams=self.registry.configs(), server=resources)
 
     def create(self, config: StreamConfig) -> Stream:
         config = _with_metadata(config)
