@@ -8,6 +8,7 @@ import pytest
 
 from penstock.config.options import JetStreamSettings
 from penstock.server.app import Server
+from penstock.server.jetstream import checkpoints
 from tests.crash.load import create
 from tests.crash.wire import Wire
 from tests.server.inside import ServerInside
@@ -56,6 +57,32 @@ def test_only_streams_that_changed_are_written_and_synced(
         for step in ("_write_behind", "_sync", "_expire"):
             inside.call(upkeep(step))
         assert busy.calls == []
+
+
+def test_a_checkpoint_touches_streams_that_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "_SEGMENTS_MAX", 0)  # one is due in every turn
+    with ServerInside(tmp_path) as inside, contextlib.closing(Wire(inside.port)) as wire:
+        for name in ("BUSY", "IDLE"):
+            create(wire, name)
+            wire.request(f"{name}.x", b"one")
+        inside.call(checkpoint)
+        busy, idle = inside.call(watch("BUSY")), inside.call(watch("IDLE"))
+        wire.request("BUSY.x", b"two")
+        inside.call(checkpoint)
+        assert "begin_checkpoint" in busy.calls
+        assert "begin_checkpoint" not in idle.calls
+    with ServerInside(tmp_path) as inside, contextlib.closing(Wire(inside.port)) as wire:
+        assert wire.request("IDLE.x", b"two")["seq"] == 2
+        assert wire.request("BUSY.x", b"three")["seq"] == 3
+
+
+def checkpoint(server: Server) -> None:
+    assert server.jetstream is not None
+    server.jetstream._checkpoints.finish()
+    server.jetstream._checkpoints.end_turn()
+    server.jetstream._checkpoints.finish()
 
 
 def upkeep(step: str) -> Callable[[Server], None]:

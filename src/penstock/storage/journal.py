@@ -31,27 +31,34 @@ class Journal:
     def __init__(self, log: Log, number: int) -> None:
         self._log = log
         self.number = number
+        # Since somebody set it back, who made the store durable; what a start finds is unknown.
+        self.is_touched = True
 
     def run(self, hub: Hub, start: int, end: int, first: int, time_ns: int) -> None:
+        self.is_touched = True
         self._log.append_run(hub, self.number, Kind.RUN, start, end, first, time_ns)
 
     def message(self, record: Record) -> None:
+        self.is_touched = True
         self._log.append_message(self.number, Kind.RUN, *record)
 
     def removed(self, sequences: list[int], *, erase: bool) -> None:
         kind = Kind.ERASED if erase else Kind.REMOVED
-        self._log.append(self.number, kind, msgspec.json.encode(sequences))
+        self._append(kind, msgspec.json.encode(sequences))
 
     def removed_below(self, sequence: int) -> None:
-        self._log.append(self.number, Kind.REMOVED_BELOW, msgspec.json.encode(sequence))
+        self._append(Kind.REMOVED_BELOW, msgspec.json.encode(sequence))
 
     def evicted(self, sequence_last: int, limits: tuple[int, int, int]) -> None:
-        payload = msgspec.json.encode((sequence_last, *limits))
-        self._log.append(self.number, Kind.EVICTED, payload)
+        self._append(Kind.EVICTED, msgspec.json.encode((sequence_last, *limits)))
 
     def configured(self, description: bytes) -> None:
-        self._log.append(self.number, Kind.CONFIGURED, description)
+        self._append(Kind.CONFIGURED, description)
 
     def deleted(self) -> int:
         """Returns the entry that must be durable before anything goes."""
-        return self._log.append(self.number, Kind.DELETED, b"")
+        return self._append(Kind.DELETED, b"")
+
+    def _append(self, kind: Kind, payload: bytes) -> int:
+        self.is_touched = True
+        return self._log.append(self.number, kind, payload)

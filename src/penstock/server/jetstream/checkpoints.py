@@ -1,9 +1,10 @@
 """Checkpoints: block files catch up with the commit log, and the log is cut.
 
-One is due when the log has filled a segment. The loop's thread writes every store out and notes
-its state down; another thread makes that durable while the streams go on; then the segments before
-can go, and a restart replays only what came after. Streams without a log are synced the same way
-from time to time, and a message that was erased is overwritten once its removal is in a checkpoint.
+One is due when the log has filled a segment. The loop's thread writes every store that has changed
+out and notes its state down; another thread makes that durable while the streams go on; then the
+segments before can go, and a restart replays only what came after. Streams without a log are synced
+the same way from time to time, and a message that was erased is overwritten once its removal is in
+a checkpoint.
 
 A store whose files cannot be written keeps the log from being cut and is tried again later; its
 stream goes on meanwhile, because the log has its messages. A failed sync is never tried again: that
@@ -46,8 +47,9 @@ class Checkpoints:
     def end_turn(self) -> None:
         """A turn is over: if the log is long enough, it is time."""
         if self._flight is None and self._log.segments() > _SEGMENTS_MAX:
-            streams = self._keeper.kept.values()
-            self._begin([kept for kept in streams if kept.store.journal is not None], cut=True)
+            journals = ((kept, kept.store.journal) for kept in self._keeper.kept.values())
+            touched = [kept for kept, journal in journals if journal and journal.is_touched]
+            self._begin(touched, cut=True)
 
     def ask(self, streams: Iterable[Kept]) -> None:
         """Some streams should be durable in their own files soon."""

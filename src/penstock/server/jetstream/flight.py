@@ -23,6 +23,8 @@ class Flight:
 
     def add(self, kept: Kept) -> None:
         """Notes the state of a store down."""
+        if kept.store.journal is not None:
+            kept.store.journal.is_touched = False
         try:
             noted = kept.store.blocks.begin_checkpoint(self.mark)
         except OSError as error:
@@ -75,4 +77,6 @@ class Flight:
         return again
 
     def fail(self, kept: Kept, error: str) -> None:
+        if kept.store.journal is not None:
+            kept.store.journal.is_touched = True
         self.failures.append(f"stream {kept.stream.config.name}: {error}")
