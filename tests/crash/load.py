@@ -1,12 +1,13 @@
 """Load in threads: pipelined publishers, and somebody who deletes, purges and edits in between."""
 
 import json
+import os
 import random
 import threading
 import time
 
 from tests.crash.history import History
-from tests.crash.wire import Wire, published
+from tests.crash.wire import Message, Wire, published
 
 
 class Publisher(threading.Thread):
@@ -193,3 +194,14 @@ def settle_passing(wire: Wire, passing: dict[str, int]) -> None:
         found = -1 if "error" in answer else answer["state"]["messages"]
         assert promised in {found, -2}, f"{name}: {found} instead of {promised} messages"
         passing[name] = found
+
+
+def begin_snapshot(wire: Wire, name: str) -> Message:
+    """The first chunk; another one needs an acknowledgement."""
+    create(wire, name, storage=name.lower())
+    for _ in range(4):
+        wire.request(f"{name}.x", os.urandom(500_000))
+    wire.send(f"SUB deliver.{name} {name}\r\n".encode())
+    body = {"deliver_subject": f"deliver.{name}", "chunk_size": 1024, "window_size": 1024}
+    wire.ask(f"$JS.API.STREAM.SNAPSHOT.{name}", json.dumps(body).encode())
+    return wire.wait(f"deliver.{name}")

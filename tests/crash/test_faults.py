@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import time
 from pathlib import Path
 
@@ -10,10 +9,10 @@ import pytest
 
 from tests.crash.history import History
 from tests.crash.length import IS_LONG
-from tests.crash.load import Publisher, create
+from tests.crash.load import Publisher, begin_snapshot, create
 from tests.crash.node import Node
 from tests.crash.volume import Volume, require_root
-from tests.crash.wire import Message, Wire, published
+from tests.crash.wire import Wire, published
 
 MODES = {"default": "", "lazy": 'sync_interval: "2m"'}
 FAULTS = ["fdatasync:error=EIO", "pwrite64:error=EIO", "pwrite64:error=ENOSPC"]
@@ -142,17 +141,6 @@ def test_a_snapshot_does_not_outlive_the_log(tmp_path: Path) -> None:
         assert ended.headers == b"NATS/1.0 500 the commit log stopped\r\n\r\n"
         wire.send(published(memory.reply, "", b""))
         assert len(wire.wait("deliver.MEMORY").payload) == 1024
-
-
-def begin_snapshot(wire: Wire, name: str) -> Message:
-    """The first chunk; another one needs an acknowledgement."""
-    create(wire, name, storage=name.lower())
-    for _ in range(4):
-        wire.request(f"{name}.x", os.urandom(500_000))
-    wire.send(f"SUB deliver.{name} {name}\r\n".encode())
-    body = {"deliver_subject": f"deliver.{name}", "chunk_size": 1024, "window_size": 1024}
-    wire.ask(f"$JS.API.STREAM.SNAPSHOT.{name}", json.dumps(body).encode())
-    return wire.wait(f"deliver.{name}")
 
 
 @pytest.mark.skipif(not IS_LONG, reason="waits for a slow disk; part of make campaign")

@@ -2,8 +2,6 @@
 kill interrupts has happened or not, and the next start is clean."""
 
 import contextlib
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from penstock.config.options import JetStreamSettings
 from penstock.server.app import Server
 from tests.crash.load import create
 from tests.crash.wire import Wire
+from tests.server.changes import CHANGES, Change, make
 from tests.server.file_steps import FileSteps, copy_store
 from tests.server.inside import ServerInside
 
@@ -23,39 +22,6 @@ MODES = {
 }
 STEPS_MAX = 40
 COMPLAINTS = ("left alone", "cannot be opened", "damaged", "instead", "Traceback", "there twice")
-
-Answer = dict[str, Any]
-Change = Callable[[Wire, dict[str, str]], Answer]
-
-
-def make(wire: Wire, fields: dict[str, str]) -> Answer:
-    body = {"name": "NEW", "subjects": ["NEW.>"], **fields}
-    return wire.request("$JS.API.STREAM.CREATE.NEW", json.dumps(body).encode())
-
-
-def edit(wire: Wire, fields: dict[str, str]) -> Answer:
-    body = {"name": "OLD", "subjects": ["OLD.>", "more"], "description": "edited", "max_msgs": 2}
-    return wire.request("$JS.API.STREAM.UPDATE.OLD", json.dumps(body | fields).encode())
-
-
-def delete(wire: Wire, _fields: dict[str, str]) -> Answer:
-    return wire.request("$JS.API.STREAM.DELETE.OLD")
-
-
-def restore(wire: Wire, _fields: dict[str, str]) -> Answer:
-    """A copy of OLD under another name."""
-    wire.send(b"SUB backup 9\r\n")
-    asked = wire.request("$JS.API.STREAM.SNAPSHOT.OLD", b'{"deliver_subject": "backup"}')
-    data = wire.wait("backup").payload
-    config = asked["config"] | {"name": "NEW", "subjects": ["NEW.>"]}
-    begun = wire.request("$JS.API.STREAM.RESTORE.NEW", json.dumps({"config": config}).encode())
-    if "error" in begun:
-        return dict(begun)
-    wire.wait(wire.ask(begun["deliver_subject"], data))
-    return dict(wire.request(begun["deliver_subject"], b""))
-
-
-CHANGES = (make, edit, delete, restore)
 
 
 def streams(wire: Wire) -> list[Any]:

@@ -8,10 +8,11 @@ import pytest
 
 from penstock.model.errors import StorageError
 from penstock.server.app import Server
-from penstock.server.jetstream import recovery
+from penstock.server.jetstream import recovery, restores
 from penstock.server.jetstream.keeper import Kept
-from tests.crash.load import create
-from tests.crash.wire import Wire
+from tests.crash.load import begin_snapshot, create
+from tests.crash.wire import Wire, published
+from tests.server.changes import restore
 from tests.server.file_steps import copy_store
 from tests.server.inside import ServerInside
 
@@ -109,3 +110,39 @@ def failing_for(name: str, original: Callable[..., None], error: OSError) -> Cal
         original(kept, *arguments)
 
     return call
+
+
+def test_a_snapshot_ends_when_its_stream_stops(tmp_path: Path) -> None:
+    with ServerInside(tmp_path) as inside, contextlib.closing(Wire(inside.port)) as wire:
+        first = begin_snapshot(wire, "FILE")
+
+        def stop(server: Server) -> None:
+            assert server.jetstream is not None
+            server.jetstream.keeper.kept["FILE"].stop("write /secret/1.blk: Input/output error")
+
+        inside.call(stop)
+        wire.send(published(first.reply, "", b""))
+        while (chunk := wire.wait("deliver.FILE")).payload:  # what was walked before
+            wire.send(published(chunk.reply, "", b""))
+        assert chunk.headers == b"NATS/1.0 500 the store failed: Input/output error\r\n\r\n"
+
+
+def test_a_restore_that_meets_a_bug_is_answered_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ServerInside(tmp_path) as inside, contextlib.closing(Wire(inside.port)) as wire:
+        create(wire, "OLD")
+        wire.request("OLD.x", b"one")
+
+        def fail(*_arguments: object) -> None:
+            raise KeyError("a bug")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(restores, "settle", fail)
+            answer = restore(wire, {})
+        assert answer["error"]["err_code"] == 10062
+        assert "internal error" in answer["error"]["description"]
+        assert "a bug" in inside.log
+        assert wire.request("$JS.API.STREAM.NAMES")["streams"] == ["OLD"]
+        assert not [*(tmp_path / "jetstream" / "streams").glob("NEW.[0-9]")]
+        assert "error" not in restore(wire, {})

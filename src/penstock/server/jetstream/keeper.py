@@ -122,12 +122,12 @@ class Keeper:
     @contextlib.contextmanager
     def adopting(self, description: Description, blocks: Blocks | None = None) -> Iterator[Kept]:
         """A new stream, with the blocks that are in its folder or are given. It is one when the
-        `with` ends; if the store fails before, nothing is left of it."""
+        `with` ends; if anything fails before, nothing is left of it."""
         try:
             kept = self._opened(description, blocks)
             yield kept
             self._describe(kept, description.config)
-        except OSError:
+        except BaseException:
             journal = self._journal(description)
             entry = 0 if journal is None else journal.deleted()
             self._folders.remove(description, entry)

@@ -152,7 +152,8 @@ class Restore:
     def take(self, start: int, end: int) -> None:
         for frame in picked_frames(self._parts.hub, start, end):
             self._waiting_bytes += len(frame.body)
-            self._chunks.append((frame.reply, frame.body))
+            if self._waiting_bytes <= WAITING_BYTES_MAX:  # else the restore ends, see `_next_chunk`
+                self._chunks.append((frame.reply, frame.body))
         self._arrived.set()
 
     async def run(self) -> None:
@@ -179,7 +180,8 @@ class Restore:
             if self._error is None:
                 async with self._failing():
                     await self._unpack(chunk)
-            self._publish(reply, b"")
+            self._parts.publish(reply, b"")
+            self._parts.turns.flush()
 
     async def _next_chunk(self) -> tuple[bytes, bytes]:
         while not self._chunks:
@@ -215,6 +217,9 @@ class Restore:
         except OSError as error:  # its text names a path, which is none of the client's business
             self._parts.context.logger.error("Restore of stream %s: %s", self._name, error)
             self._error = Fault.RESTORE_FAILED.error(reason="the store cannot be written")
+        except Exception:  # a bug of ours; whoever waits must not wait for nothing
+            self._parts.context.logger.exception("Restore of stream %s failed", self._name)
+            self._error = Fault.RESTORE_FAILED.error(reason="internal error")
         if self._error is not None:
             self._let_go()
 
@@ -240,7 +245,8 @@ class Restore:
             self._keeper.advisories.stream_created(self._name)
         self._tell_complete()
         with self._parts.gated():
-            self._publish(reply, msgspec.json.encode(fields))
+            self._parts.publish(reply, msgspec.json.encode(fields))
+        self._parts.turns.flush()
 
     def _tell_complete(self) -> None:
         told = self._told | {
@@ -271,10 +277,6 @@ class Restore:
         with keeper.adopting(description, None if is_file else filling.blocks) as kept:
             settle(kept, keeper.now_ns())
         return kept.stream
-
-    def _publish(self, subject: bytes, payload: bytes) -> None:
-        self._parts.publish(subject, payload)
-        self._parts.turns.flush()
 
 
 class RestoreEndedError(Exception):

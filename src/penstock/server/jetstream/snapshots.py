@@ -22,11 +22,11 @@ from penstock.model.api_errors import Fault
 from penstock.model.limits import KIB, MIB
 from penstock.model.stream_config import Int64
 from penstock.model.timestamps import rfc3339
-from penstock.server.jetstream.keeper import Keeper
+from penstock.server.jetstream.keeper import Keeper, Kept
 from penstock.server.jetstream.parts import Parts
+from penstock.server.jetstream.refusals import reason_of
 from penstock.server.jetstream.subject_target import SubjectTarget
 from penstock.storage.archive import END, MAGIC
-from penstock.streams.stream import Stream
 
 CHUNK_BYTES = 128 * KIB  # the reference's defaults, and its bounds
 CHUNK_BYTES_MIN, CHUNK_BYTES_MAX = KIB, MIB
@@ -74,7 +74,8 @@ class Snapshots:
         if len(self._tasks) >= SNAPSHOTS_MAX:
             raise Fault.NO_RESOURCES.error()
         state = show_state(stream)
-        snapshot = Snapshot(self._parts, self._keeper, stream, request, state, asked_by)
+        kept = self._keeper.kept[name]
+        snapshot = Snapshot(self._parts, self._keeper, kept, request, state, asked_by)
         task = self._parts.context.loop.create_task(snapshot.run())
         self._tasks[snapshot] = task
         task.add_done_callback(lambda _task: self._tasks.pop(snapshot))
@@ -103,19 +104,19 @@ class Snapshot:
         self,
         parts: Parts,
         keeper: Keeper,
-        stream: Stream,
+        kept: Kept,
         request: SnapshotRequest,
         state: dict[str, Any],
         asked_by: int,
     ) -> None:
         self._parts = parts
         self._keeper = keeper
-        self._stream = stream
-        self._name = stream.config.name
+        self._kept = kept
+        self._name = kept.name
         self._state = state
         self._asked_by = asked_by
         self._deliver = request.deliver_subject.encode()
-        self.is_journaled = keeper.kept[self._name].store.journal is not None
+        self.is_journaled = kept.store.journal is not None
         self.changed = asyncio.Event()  # something that is waited for may be there
         self.error: SnapshotError | None = None
         self._window = Window(request, self.changed.set)
@@ -211,10 +212,12 @@ class Snapshot:
         data = bytearray(MAGIC)
         data += encode_entry(b"state.json", self._keeper.now_ns(), 0, b"", shown)
         sequence, last = self._state["first_seq"], self._state["last_seq"]
-        store = self._stream.store
+        store = self._kept.store
         while True:
-            if self._keeper.registry.find(self._name) is not self._stream:
+            if self._keeper.kept.get(self._name) is not self._kept:
                 raise SnapshotError("500 the stream was deleted")
+            if self._kept.failure:
+                raise SnapshotError(f"500 {reason_of(self._kept.failure)}")
             try:
                 while len(data) < SLICE_BYTES:
                     found = store.next_matching(b">", sequence)
