@@ -304,7 +304,8 @@ impl Hub {
         self.hub.publish(account, &message)
     }
 
-    /// Stretches of a run by lane: 0 plain, 1 column, 2 careful.
+    /// Stretches of a run by lane: 0 plain, 1 column, 2 careful, 3 gone.
+    #[allow(clippy::too_many_arguments)] // columns of a call from Python
     fn lanes(
         &self,
         start: usize,
@@ -313,12 +314,14 @@ impl Hub {
         harmless: &[u8],
         column: &[u8],
         header_bytes_max: usize,
+        message_bytes_max: usize,
     ) -> Vec<(u8, usize, usize)> {
         let marks = Marks {
             prefix,
             harmless,
             column,
             header_bytes_max,
+            message_bytes_max,
         };
         self.hub
             .lanes(start, end, marks)

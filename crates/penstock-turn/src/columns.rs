@@ -16,6 +16,8 @@ pub enum Lane {
     Column = 1,
     /// Something that must be looked at.
     Careful = 2,
+    /// No message any more: its connection is gone, or it was put off to the next turn.
+    Gone = 3,
 }
 
 const STATUS_LINE: &[u8] = b"NATS/1.0\r\n"; // what headers begin with, unless they are a status
@@ -57,6 +59,8 @@ pub struct Marks<'a> {
     pub column: &'a [u8],
     /// More headers than this must be looked at.
     pub header_bytes_max: usize,
+    /// So must more than this of headers and payload together.
+    pub message_bytes_max: usize,
 }
 
 impl Marks<'_> {
@@ -70,7 +74,7 @@ impl Marks<'_> {
 impl Hub {
     fn picked_frame(&self, position: usize) -> Option<&Frame> {
         let index = self.picked(position)?;
-        Some(&self.vector.entries.get(index)?.frame)
+        (!self.is_passed_over(index)).then(|| &self.vector.entries[index].frame)
     }
 
     fn headers_of(&self, frame: &Frame) -> &[u8] {
@@ -87,7 +91,7 @@ impl Hub {
         for position in start..end {
             let lane = self
                 .picked_frame(position)
-                .map_or(Lane::Careful, |frame| self.lane(frame, marks));
+                .map_or(Lane::Gone, |frame| self.lane(frame, marks));
             match stretches.last_mut() {
                 Some((last, _, stretch_end)) if *last == lane => *stretch_end = position + 1,
                 _ => stretches.push((lane, position, position + 1)),
@@ -97,6 +101,9 @@ impl Hub {
     }
 
     fn lane(&self, frame: &Frame, marks: Marks<'_>) -> Lane {
+        if frame.payload.len() > marks.message_bytes_max {
+            return Lane::Careful;
+        }
         if frame.header_bytes == 0 {
             return Lane::Plain;
         }

@@ -3,7 +3,7 @@
 
 mod rig;
 
-use penstock_turn::{Hub, Lane, Marks};
+use penstock_turn::{ConnectionId, Hub, Lane, Marks};
 use rig::{bounds, feed, switches};
 
 const BOUND: usize = 100;
@@ -12,14 +12,24 @@ const MARKS: Marks<'static> = Marks {
     harmless: b"Nats-Stream:Nats-Sequence:",
     column: b"Nats-Msg-Id",
     header_bytes_max: BOUND,
+    message_bytes_max: 2 * BOUND,
 };
 
-/// A hub with one run: a message for each block of headers.
-fn hub_with(blocks: &[&[u8]]) -> Hub {
+/// A hub with one run, and its publisher.
+fn hub_fed(data: &[u8]) -> (Hub, ConnectionId) {
     let mut hub = Hub::new(bounds(), 1);
     hub.add_account();
     assert!(hub.add_target(0, b"t", 7));
     let client = hub.open(switches());
+    hub.begin_turn(1);
+    assert_eq!(feed(&mut hub, client, data).0, data.len());
+    let group = hub.next_group(0).unwrap();
+    assert_eq!(group.runs.len(), 1);
+    (hub, client)
+}
+
+/// A hub with one run: a message for each block of headers.
+fn hub_with(blocks: &[&[u8]]) -> Hub {
     let mut data = Vec::new();
     for block in blocks {
         let (headers, all) = (block.len(), block.len() + 1);
@@ -31,11 +41,7 @@ fn hub_with(blocks: &[&[u8]]) -> Hub {
         data.extend_from_slice(block);
         data.extend_from_slice(b"x\r\n");
     }
-    hub.begin_turn(1);
-    assert_eq!(feed(&mut hub, client, &data).0, data.len());
-    let group = hub.next_group(0).unwrap();
-    assert_eq!(group.runs.len(), 1);
-    hub
+    hub_fed(&data).0
 }
 
 fn lane_of(headers: &[u8]) -> Lane {
@@ -124,6 +130,44 @@ fn too_many_headers_need_a_look() {
     };
     assert_eq!(lane_of(&with(BOUND)), Lane::Plain);
     assert_eq!(lane_of(&with(BOUND + 1)), Lane::Careful);
+}
+
+#[test]
+fn a_large_message_needs_a_look_whatever_it_consists_of() {
+    for (headers, payload) in [
+        (0, 2 * BOUND),
+        (BOUND, BOUND),
+        (0, 2 * BOUND + 1),
+        (20, 190),
+    ] {
+        let mut data = match headers {
+            0 => format!("PUB t {payload}\r\n"),
+            _ => format!("HPUB t {headers} {}\r\n", headers + payload),
+        };
+        if headers > 0 {
+            let filler = "b".repeat(headers - 17);
+            data += &format!("NATS/1.0\r\nA: {filler}\r\n\r\n");
+        }
+        data += &("x".repeat(payload) + "\r\n");
+        let lane = hub_fed(data.as_bytes()).0.lanes(0, 1, MARKS)[0].0;
+        let expected = if headers + payload > 2 * BOUND {
+            Lane::Careful
+        } else {
+            Lane::Plain
+        };
+        assert_eq!(lane, expected, "{headers} + {payload}");
+    }
+}
+
+#[test]
+fn what_is_no_message_any_more_has_a_lane_of_its_own() {
+    let (mut hub, client) = hub_fed(b"PUB t 1\r\nx\r\nPUB t 1\r\ny\r\nPUB t 1\r\nz\r\n");
+    hub.hold_after(1);
+    let lanes = hub.lanes(0, 3, MARKS);
+    assert_eq!(lanes, [(Lane::Plain, 0, 2), (Lane::Gone, 2, 3)]);
+    assert!(hub.close(client));
+    assert_eq!(hub.lanes(0, 3, MARKS), [(Lane::Gone, 0, 3)]);
+    assert_eq!(hub.lanes(2, 5, MARKS), [(Lane::Gone, 2, 5)]);
 }
 
 #[test]

@@ -69,6 +69,7 @@ class Hub:
         harmless: bytes,
         column: bytes,
         header_bytes_max: int,
+        message_bytes_max: int,
     ) -> list[tuple[int, int, int]]: ...
     def header_column(self, start: int, end: int, name: bytes) -> list[bytes]: ...
     def acknowledge(

@@ -75,7 +75,6 @@ class Stream:
             self.is_careful
             or config.sealed
             or config.discard is Discard.NEW
-            or config.max_msg_size >= 0
             or config.retention is Retention.INTEREST
             or self._transform
             or self._republisher

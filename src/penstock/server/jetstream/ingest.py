@@ -8,6 +8,7 @@ acknowledgements leave. A stream that cannot go on says so to everyone who publi
 """
 
 import contextlib
+import sys
 from collections.abc import Callable
 
 from penstock.kernel.hub import Frame, Hub, picked_frames
@@ -22,7 +23,8 @@ from penstock.streams.stream import Stream
 _CONTROL_PREFIX = b"Nats-"
 # Headers that a server puts on what it sends; in a copy that comes back they mean nothing.
 _TOLD = b"Nats-Stream:Nats-Subject:Nats-Sequence:Nats-Time-Stamp:Nats-Last-Sequence:Nats-Msg-Size:"
-_PLAIN, _COLUMN = 0, 1  # the kernel's lanes (penstock-turn, columns.rs)
+_PLAIN, _COLUMN, _CAREFUL = 0, 1, 2  # the kernel's lanes (penstock-turn, columns.rs)
+_ANY_SIZE = sys.maxsize  # no message is as large
 # With a log, blocks follow behind it in pieces that the processor's cache still has, unless the
 # log may need the space.
 _WRITE_BEHIND_BYTES = 512 << 10
@@ -84,7 +86,7 @@ class Ingest:
                     self._bulk(lane_start, lane_end, now_ns, ())
                 elif lane == _COLUMN:
                     self._with_ids(lane_start, lane_end, now_ns)
-                else:
+                elif lane == _CAREFUL:
                     self._careful(lane_start, lane_end, now_ns)
             if self._commit is not None and self._stream.config.storage is Storage.FILE:
                 self._write_behind()
@@ -108,8 +110,10 @@ class Ingest:
 
     def _lanes(self, start: int, end: int) -> list[tuple[int, int, int]]:
         if not self._stream.bulk:
-            return [(2, start, end)]
-        return self._hub.lanes(start, end, _CONTROL_PREFIX, _TOLD, MESSAGE_ID, HEADERS_BYTES_MAX)
+            return [(_CAREFUL, start, end)]
+        size_max = self._stream.config.max_msg_size
+        bounds = (HEADERS_BYTES_MAX, size_max if size_max >= 0 else _ANY_SIZE)
+        return self._hub.lanes(start, end, _CONTROL_PREFIX, _TOLD, MESSAGE_ID, *bounds)
 
     def _bulk(self, start: int, end: int, now_ns: int, ids: tuple[bytes, ...]) -> None:
         stream = self._stream
