@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.model.stream_config import StreamConfig
+from penstock.streams.stream import Outcome
 from tests.properties.hub_walk import open_client
 from tests.properties.lane_rig import LaneRig, Publish, answers
 from tests.unit.streams.configs import create
@@ -65,6 +66,13 @@ OPTIONS: list[dict[str, Any]] = [
     {"max_msgs_per_subject": 1},
     {"max_msgs_per_subject": 2},
     {"max_bytes": 300},
+    {"discard": "new"},
+    {"discard": "new", "max_msgs": 3},
+    {"discard": "new", "max_bytes": 300},
+    {"discard": "new", "max_msgs_per_subject": 2, "discard_new_per_subject": True},
+    {"discard": "new", "max_msgs_per_subject": 1, "max_bytes": 300},
+    {"discard": "new", "max_msgs_per_subject": 2, "max_bytes": 300},
+    {"discard": "new", "max_msgs_per_subject": 1, "max_msgs": 3},
     {"allow_rollup_hdrs": True},
     {"no_ack": True},
     {"retention": "workqueue"},
@@ -115,22 +123,78 @@ def without_careful_lane(rig: LaneRig) -> LaneRig:
     return rig
 
 
-def test_only_what_is_too_large_is_looked_at() -> None:
-    config = configured({"subjects": ["t.>"], "max_msg_size": 10})
-    rig = LaneRig(config, careful=False)
+def noted_careful(rig: LaneRig) -> list[bytes]:
+    """The payloads that will have gone through the careful lane."""
     careful: list[bytes] = []
     publish = rig.stream.publish
 
-    def noted(subject: bytes, headers: bytes, payload: bytes, now_ns: int) -> Any:
+    def noted(subject: bytes, headers: bytes, payload: bytes, now_ns: int) -> Outcome:
         careful.append(payload)
         return publish(subject, headers, payload, now_ns)
 
     rig.stream.publish = noted  # type: ignore[method-assign]
-    rig.publish([Publish(b"t.a", b"x" * size) for size in (1, 10, 11, 0, 12, 9)])
+    return careful
+
+
+def test_only_what_is_too_large_is_looked_at() -> None:
+    rig = LaneRig(configured({"subjects": ["t.>"], "max_msg_size": 10}), careful=False)
+    careful = noted_careful(rig)
+    sizes = (1, 10, 11, 0, 12, 9)
+    rig.publish([Publish(b"t.a", b"x" * size) for size in sizes])
     assert careful == [b"x" * 11, b"x" * 12]
-    assert [b'"seq":0' in answer for answer in answers(rig.said)] == [
-        size in (11, 12) for size in (1, 10, 11, 0, 12, 9)
-    ]
+    is_refused = [b'"seq":0' in answer for answer in answers(rig.said)]
+    assert is_refused == [size > 10 for size in sizes]
+
+
+BUCKET: dict[str, Any] = {
+    "subjects": ["t.>"],
+    "discard": "new",
+    "allow_rollup_hdrs": True,
+    "deny_delete": True,
+}
+
+
+@pytest.mark.parametrize("history", [1, 3])
+@pytest.mark.parametrize("limit", ["none", "max_msgs", "max_bytes"])
+@pytest.mark.parametrize("ids", [False, True])
+def test_puts_of_a_bucket_need_no_look(history: int, limit: str, ids: bool) -> None:
+    """New keys and known ones, also where a put only fits because it replaces another."""
+
+    def put(turn: int, key: int) -> Publish:
+        headers = block([f"Nats-Msg-Id: {turn}-{key:02}"], "") if ids else b""
+        return Publish(b"t.%02d" % key, b"v", headers)
+
+    each = sum(map(len, put(0, 0)[:3])) + 16
+    limits = {"max_msgs": 20 * history, "max_bytes": 20 * history * each}
+    wanted = {**BUCKET, "max_msgs_per_subject": history}
+    if limit in limits:
+        wanted[limit] = limits[limit]
+    rig = without_careful_lane(LaneRig(configured(wanted), careful=False))
+    for turn in range(9):
+        rig.publish([put(turn, key) for key in range(20)])
+    assert rig.stream.sequence_last == 180
+    assert rig.stream.state().messages == 20 * history
+    assert len(answers(rig.said)) == 180
+
+
+def test_of_what_does_not_fit_only_the_first_is_looked_at_and_then_on_again() -> None:
+    config = configured({"subjects": ["t.>"], "discard": "new", "max_bytes": 100})
+    rig = LaneRig(config, careful=False)
+    careful = noted_careful(rig)
+    sizes = (20, 20, 60, 3, 30, 0)  # each counts 19 more in memory, with its subject
+    rig.publish([Publish(b"t.a", b"x" * size) for size in sizes])
+    assert [len(payload) for payload in careful] == [60, 30, 0]
+    records = [rig.stream.store.load(sequence) for sequence in range(1, 5)]
+    assert [len(record.payload) for record in records if record] == [20, 20, 3]
+
+
+def test_of_a_run_with_ids_only_the_known_ones_are_looked_at() -> None:
+    rig = LaneRig(configured({"subjects": ["t.>"]}), careful=False)
+    careful = noted_careful(rig)
+    for turn in ((1, 2, 3), (4, 2, 5, 5, 6, 1)):
+        rig.publish([Publish(b"t.a", b"%d" % n, block([f"Nats-Msg-Id: {n}"], "")) for n in turn])
+    assert careful == [b"2", b"5", b"1"]
+    assert rig.stream.sequence_last == 6
 
 
 def test_what_is_put_off_is_stored_once() -> None:

@@ -29,6 +29,7 @@ mod recent_ids;
 mod record;
 mod recovery;
 mod removal;
+mod room;
 mod saved_ids;
 mod scan;
 mod sequences;
@@ -49,5 +50,6 @@ pub use record::{
 };
 pub use recovery::{IndexCondition, Recovery};
 pub use removal::Gone;
+pub use room::Item;
 pub use store::{Message, Options, State, Store};
 pub use subject_queries::SubjectState;

@@ -1,4 +1,4 @@
-//! Limits are loops here and meaning in Python: which of the oldest go, how many of a run fit.
+//! Limits are loops here and meaning in Python: which of the oldest go.
 
 use crate::error::Result;
 use crate::removal::Gone;
@@ -116,17 +116,5 @@ impl Store {
         }
         self.reclaim_memory();
         Ok(before - self.messages)
-    }
-
-    /// How many messages of a run of these counted bytes fit without anything going.
-    pub fn fitting(&self, bytes: impl Iterator<Item = u64>, limits: &Limits) -> usize {
-        let (mut messages, mut total) = (self.messages, self.bytes);
-        bytes
-            .take_while(|bytes| {
-                messages += 1;
-                total += bytes;
-                limits.holds(messages, total)
-            })
-            .count()
     }
 }

@@ -4,7 +4,7 @@
 mod support;
 
 use penstock_blocks::{
-    BlockKey, Content, Error, Filter, Gone, Limits, Options, RECORD_BYTES_MAX, Record, Store,
+    BlockKey, Content, Error, Filter, Gone, Item, Limits, Options, RECORD_BYTES_MAX, Record, Store,
 };
 use penstock_disk::{Disk, Operation, SimulatedDisk};
 use std::io::ErrorKind;
@@ -110,7 +110,8 @@ fn what_fits_is_counted_and_limits_are_kept() {
         bytes,
         ..Limits::default()
     };
-    let fitting = |limits: &Limits| store.fitting([each; 10].into_iter(), limits);
+    let run: [Item<'_>; 10] = [(b"a", b"", b"12345"); 10];
+    let mut fitting = |limits: &Limits| store.fitting(run.into_iter(), limits, false);
     assert_eq!(fitting(&limits(10, 0)), 2);
     assert_eq!(fitting(&limits(0, each * 11)), 3);
     assert_eq!(fitting(&limits(5, 0)), 0);

@@ -86,6 +86,28 @@ impl Store {
             .map_err(failed)
     }
 
+    /// How many messages of a run, from its beginning, fit within limits that nothing gives way
+    /// to but the oldest of a message's own subject, if that.
+    #[allow(clippy::too_many_arguments)] // columns of a call from Python
+    fn fitting(
+        &mut self,
+        hub: &Hub,
+        start: usize,
+        end: usize,
+        messages: u64,
+        bytes: u64,
+        messages_per_subject: u64,
+        keeps_subjects: bool,
+    ) -> usize {
+        let limits = Limits {
+            messages,
+            bytes,
+            messages_per_subject,
+        };
+        let run = hub.hub.run(start, end);
+        self.store.fitting(run, &limits, keeps_subjects)
+    }
+
     /// Stores a run as the log has kept it, apart from what is there already. Answers with the
     /// sequences before it that are missing, if any.
     pub fn replay_run(&mut self, bytes: &[u8]) -> PyResult<Option<(u64, u64)>> {

@@ -56,7 +56,7 @@ fn split_message(bytes: &[u8]) -> Option<(Parts<'_>, &[u8])> {
 
 impl Hub {
     /// The messages of the run `picked[start..end]`.
-    pub fn run(&self, start: usize, end: usize) -> impl Iterator<Item = Parts<'_>> {
+    pub fn run(&self, start: usize, end: usize) -> impl Iterator<Item = Parts<'_>> + Clone {
         (start..end)
             .filter_map(|position| self.picked(position))
             .filter_map(|index| self.entry(index))

@@ -91,6 +91,16 @@ class Store:
         root: str, directory: str, name: str, replayable_from: int | None
     ) -> tuple[Store, int | None, list[tuple[int, int]], list[str]]: ...
     def append_run(self, hub: Hub, start: int, end: int, first: int, time_ns: int) -> int: ...
+    def fitting(
+        self,
+        hub: Hub,
+        start: int,
+        end: int,
+        messages: int,
+        bytes: int,
+        messages_per_subject: int,
+        keeps_subjects: bool,
+    ) -> int: ...
     def replay_run(self, bytes: bytes) -> tuple[int, int] | None: ...
     def append(
         self, sequence: int, timestamp_ns: int, subject: bytes, headers: bytes, message: bytes

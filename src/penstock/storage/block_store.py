@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from penstock.kernel.hub import Hub
 from penstock.kernel.storage import Blocks
 from penstock.storage.journal import Journal
-from penstock.storage.store import HeaderColumn, Record, StoreState, SubjectState
+from penstock.storage.store import HeaderColumn, Limits, Record, StoreState, SubjectState
 
 _COLUMN_BYTES_MAX = 16 << 20  # of header values at a time: memory that nobody misses
 
@@ -76,6 +76,11 @@ class BlockStore(BlockLookup):
         self.journal = journal
         self._changing = changing  # asked before each change: there will be something to write
 
+    def fitting(
+        self, hub: Hub, start: int, end: int, limits: Limits, *, keeps_subjects: bool
+    ) -> int:
+        return self.blocks.fitting(hub, start, end, *limits, keeps_subjects)
+
     def append_run(self, hub: Hub, start: int, end: int, sequence: int, time_ns: int) -> None:
         self._changing()
         self.blocks.append_run(hub, start, end, sequence, time_ns)
@@ -103,14 +108,13 @@ class BlockStore(BlockLookup):
             self.journal.removed_below(sequence)
         return removed
 
-    def evict(self, messages_max: int, bytes_max: int, subject_messages_max: int) -> int:
-        limits = (max(0, messages_max), max(0, bytes_max), max(0, subject_messages_max))
+    def evict(self, limits: Limits) -> int:
         removed = self.blocks.evict(*limits)
         if removed:
             self._changing()
         if removed and self.journal is not None:
             state = self.state()
-            if limits[2]:  # anywhere in the stream
+            if limits.subject_messages:  # anywhere in the stream
                 self.journal.evicted(state.sequence_last, limits)
             else:
                 self.journal.removed_below(state.sequence_first)

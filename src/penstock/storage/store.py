@@ -50,6 +50,14 @@ class HeaderColumn(NamedTuple):
     sequence_next: int | None  # where to go on, if there is more
 
 
+class Limits(NamedTuple):
+    """What a store may hold; 0 is no limit."""
+
+    messages: int
+    bytes: int
+    subject_messages: int
+
+
 class Lookup(Protocol):
     """The half of a store that only answers; every number is an integer, every text bytes."""
 
@@ -87,6 +95,13 @@ class Lookup(Protocol):
 class Store(Lookup, Protocol):
     """The half that changes."""
 
+    def fitting(
+        self, hub: Hub, start: int, end: int, limits: Limits, *, keeps_subjects: bool
+    ) -> int:
+        """How many of the picked frames `start..end`, from the first on, fit if nothing gives way
+        but the oldest of a message's own subject; with `keeps_subjects`, not even that. It may be
+        fewer than there are."""
+
     def append_run(self, hub: Hub, start: int, end: int, sequence: int, time_ns: int) -> None:
         """Stores the picked frames `start..end` of the turn under rising sequences."""
 
@@ -98,8 +113,8 @@ class Store(Lookup, Protocol):
         """Removes everything before `sequence`, from where numbering goes on if that is beyond the
         last one; returns how many."""
 
-    def evict(self, messages_max: int, bytes_max: int, subject_messages_max: int) -> int:
-        """Removes the oldest above the limits (-1: none); returns how many."""
+    def evict(self, limits: Limits) -> int:
+        """Removes the oldest above the limits; returns how many."""
 
     def expire(self, time_ns: int) -> int:
         """Removes what is older than a time; returns how many."""

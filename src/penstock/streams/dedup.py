@@ -29,6 +29,22 @@ class DedupWindow:
         """True if none of them is known and none appears twice."""
         return self.ids.are_new(message_ids, now_ns - self.window_ns)
 
+    def stretches(self, message_ids: Sequence[bytes], now_ns: int) -> list[tuple[bool, int, int]]:
+        """Cuts a run into stretches that are all new, and such that are all known or repeated."""
+        if self.all_new(message_ids, now_ns):
+            return [(True, 0, len(message_ids))]
+        found: list[tuple[bool, int, int]] = []
+        seen: set[bytes] = set()
+        for at, message_id in enumerate(message_ids):
+            is_new = message_id not in seen and self.find(message_id, now_ns) is None
+            if message_id:
+                seen.add(message_id)
+            if found and found[-1][0] == is_new:
+                found[-1] = (is_new, found[-1][1], at + 1)
+            else:
+                found.append((is_new, at, at + 1))
+        return found
+
     def remember(self, message_ids: Sequence[bytes], sequence_first: int, now_ns: int) -> None:
         """Notes ids of messages stored under rising sequences."""
         if self.window_ns > 0:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from penstock.kernel.hub import Hub
 from penstock.model.api_errors import ApiError
 from penstock.model.stream_config import Discard, Retention, StreamConfig
-from penstock.storage.store import Record, Store, StoreState
+from penstock.storage.store import Limits, Record, Store, StoreState
 from penstock.streams import headers
 from penstock.streams.acks import PubAcks
 from penstock.streams.admission import (
@@ -63,6 +63,8 @@ class Stream:
         transform = config.subject_transform
         self._transform = compiled(transform.src, transform.dest) if transform else None
         self._republisher = Republisher(config) if config.republish else None
+        limits = (config.max_msgs, config.max_bytes, config.max_msgs_per_subject)
+        self._limits = Limits(*(max(0, limit) for limit in limits))
         self.acks = PubAcks(config.name)
         if hasattr(self, "dedup"):
             self.dedup.window_ns = config.duplicate_window
@@ -74,7 +76,6 @@ class Stream:
         return not (
             self.is_careful
             or config.sealed
-            or config.discard is Discard.NEW
             or config.retention is Retention.INTEREST
             or self._transform
             or self._republisher
@@ -88,10 +89,19 @@ class Stream:
         self._time_last_ns = max(now_ns, self._time_last_ns)
         return self._time_last_ns
 
+    def fitting(self, hub: Hub, start: int, end: int) -> int:
+        """How many of a run, from its first message on, can be stored without a look; whether the
+        next one has to be refused is not said."""
+        config = self.config
+        if config.discard is not Discard.NEW:
+            return end - start
+        keeps_subjects = config.discard_new_per_subject
+        return self.store.fitting(hub, start, end, self._limits, keeps_subjects=keeps_subjects)
+
     def append_run(
         self, hub: Hub, start: int, end: int, now_ns: int, message_ids: Sequence[bytes] = ()
     ) -> int:
-        """Stores a run that needs no look; returns its first sequence."""
+        """Stores a run that needs no look and fits; returns its first sequence."""
         first = self.sequence_last + 1
         time_ns = self.moment(now_ns)
         self.store.append_run(hub, start, end, first, time_ns)
@@ -122,8 +132,7 @@ class Stream:
         return Outcome(ack, self._republisher.apply(record, sequence_before))
 
     def enforce_limits(self) -> int:
-        config = self.config
-        return self.store.evict(config.max_msgs, config.max_bytes, config.max_msgs_per_subject)
+        return self.store.evict(self._limits)
 
     def expire(self, now_ns: int) -> int:
         """Removes what is older than max_age; returns how many."""

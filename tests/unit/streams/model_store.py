@@ -3,8 +3,8 @@
 import struct
 from collections.abc import Sequence
 
-from penstock.kernel.hub import Frame, Hub
-from penstock.storage.store import HeaderColumn, Record, StoreState, SubjectState
+from penstock.kernel.hub import Frame, Hub, picked_frames
+from penstock.storage.store import HeaderColumn, Limits, Record, StoreState, SubjectState
 from penstock.streams import headers
 from penstock.streams.admission import stored_bytes
 from penstock.streams.subjects import is_subset
@@ -52,9 +52,8 @@ class ModelStore:
             columns = hub.frame(index)
             assert columns is not None
             frame = Frame(*columns)
-            head = frame.payload[: frame.header_bytes]
-            payload = frame.payload[frame.header_bytes :]
-            self.append(Record(sequence + position - start, time_ns, frame.subject, head, payload))
+            number = sequence + position - start
+            self.append(Record(number, time_ns, frame.subject, frame.headers, frame.body))
 
     def append(self, record: Record) -> None:
         assert record.sequence > self.sequence_last
@@ -122,7 +121,26 @@ class ModelStore:
         gone = [n for n in range(first, self.sequence_last + 1) if n not in self.records]
         return [(number, number) for number in gone]
 
-    def evict(self, messages_max: int, bytes_max: int, subject_messages_max: int) -> int:
+    def fitting(
+        self, hub: Hub, start: int, end: int, limits: Limits, *, keeps_subjects: bool
+    ) -> int:
+        stored = dict(self.records)
+        for count, frame in enumerate(picked_frames(hub, start, end)):
+            number = self.sequence_last + 1 + count
+            record = Record(number, 0, frame.subject, frame.headers, frame.body)
+            size, held = self._size(record), sum(map(self._size, stored.values()))
+            own = [n for n in sorted(stored) if stored[n].subject == frame.subject]
+            is_replacing = 0 < limits.subject_messages <= len(own)
+            replaced = self._size(stored.pop(own[0])) if is_replacing else 0
+            is_full = 0 < limits.messages <= len(stored) and not is_replacing
+            is_too_large = 0 < limits.bytes < held + size and replaced < size
+            if is_full or is_too_large or (is_replacing and keeps_subjects):
+                return count
+            stored[number] = record
+        return end - start
+
+    def evict(self, limits: Limits) -> int:
+        messages_max, bytes_max, subject_messages_max = limits
         before = len(self.records)
         if subject_messages_max > 0:
             for subject, count in self.subjects(b">", 0, 2**63):
