@@ -153,8 +153,13 @@ def test_a_stream_without_descriptions_is_left_alone(store: Path) -> None:
 
 @stopped
 @pytest.mark.parametrize("damage", [flip, cut, remove])
-def test_a_damaged_format_is_refused(store: Path, damage: Damage) -> None:
+def test_a_damaged_format_has_a_copy(store: Path, damage: Damage) -> None:
     damage(store / "jetstream" / "format", random.Random(1))
+    with Node(store) as node, contextlib.closing(Wire(node.port)) as wire:
+        check(read_all(wire, "DAMAGED"), set())
+        assert node.stop() == 0
+    for name in ("format", "format.copy"):
+        damage(store / "jetstream" / name, random.Random(1))
     with pytest.raises(ServerStartError, match="jetstream/format") as refusal:
         Node(store)
     assert "Traceback" not in str(refusal.value)

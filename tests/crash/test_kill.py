@@ -264,8 +264,8 @@ def test_a_second_server_is_refused(tmp_path: Path) -> None:
 def test_another_format_is_refused(tmp_path: Path) -> None:
     with Node(tmp_path):
         pass
-    path = tmp_path / "jetstream" / "format"
-    path.write_text("penstock store 99\n")
+    for name in ("format", "format.copy"):
+        (tmp_path / "jetstream" / name).write_text("penstock store 99\n")
     with pytest.raises(ServerStartError, match=r"format.*penstock store 1") as refusal:
         Node(tmp_path)
     assert "Traceback" not in str(refusal.value)

@@ -12,9 +12,12 @@ from penstock.kernel.hub import Hub, picked_frames
 from penstock.kernel.storage import Blocks
 from penstock.model.stream_config import Storage, StreamConfig
 from penstock.server.jetstream.ingest import Ingest
+from penstock.server.jetstream.usage import Usage
 from penstock.storage.block_store import BlockStore
 from penstock.storage.journal import Journal
 from penstock.storage.store import Record, StoreState
+from penstock.streams.registry import Registry
+from penstock.streams.resources import ServerResources
 from penstock.streams.stream import Stream
 from tests.properties.hub_walk import open_client, small_hub
 
@@ -57,6 +60,11 @@ class Seen(NamedTuple):
     ids: dict[bytes, int | None]
 
 
+PLENTY = ServerResources(
+    memory_bytes_max=1 << 40, storage_bytes_max=1 << 40, duplicate_window_max_ns=0
+)
+
+
 class LaneRig:
     """The stream, and its one client."""
 
@@ -84,6 +92,7 @@ class LaneRig:
             lambda: self.now_ns,
             lambda _stream, error: self.failures.append(error),
             lambda _bytes: True,
+            Usage(Registry(), PLENTY),
         )
         if careful:
             self.ingest.lanes.cut = lambda start, end: [(CAREFUL, start, end)]  # type: ignore[method-assign]

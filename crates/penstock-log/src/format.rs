@@ -3,7 +3,8 @@
 //! Segment: one sector of header, then groups, each starting at a sector of its own, so that a
 //! write never touches a sector with durable bytes. Behind the last group anything may follow
 //! (zeros, or the content of the segment that was recycled): it has another salt.
-//! Header: `magic 8 | version u32 | 0 u32 | first entry u64 | salt u64 | hash u64`
+//! Header: `magic 8 | version u32 | 0 u32 | first entry u64 | salt u64 | hash u64`, and the same
+//! again in the middle of the sector, because without it nothing behind it can be verified.
 //! Group: `hash u64 | magic u32 | entries u32 | first entry u64 | length u64 | entries`
 //! Entry: `payload length << 8 | kind, as u64 | stream u64 | payload`
 //! The hash is XXH3-64 with the segment's salt as seed. The salt is secret, so no payload can
@@ -19,6 +20,7 @@ pub(crate) const SEGMENT_HEADER_BYTES: usize = SECTOR_BYTES as usize;
 const SEGMENT_MAGIC: &[u8; 8] = b"PENSTLOG";
 const GROUP_MAGIC: &[u8; 4] = b"PGRP";
 const VERSION: u32 = 1;
+const HEADER_COPY_AT: usize = SEGMENT_HEADER_BYTES / 2;
 
 pub(crate) struct GroupHeader {
     hash: u64,
@@ -96,11 +98,20 @@ pub(crate) fn segment_header(first: u64, salt: u64) -> [u8; SEGMENT_HEADER_BYTES
     header[24..32].copy_from_slice(&salt.to_le_bytes());
     let hash = xxh3_64(&header[..32]);
     header[32..40].copy_from_slice(&hash.to_le_bytes());
+    header.copy_within(..40, HEADER_COPY_AT);
     header
 }
 
 /// The salt of a segment, or None if the header is damaged. A version of the future is an error.
-pub(crate) fn parse_segment_header(header: &[u8], first: u64) -> io::Result<Option<u64>> {
+pub(crate) fn parse_segment_header(sector: &[u8], first: u64) -> io::Result<Option<u64>> {
+    let copy = sector.get(HEADER_COPY_AT..).unwrap_or_default();
+    match parse_header(sector, first)? {
+        None => parse_header(copy, first),
+        salt => Ok(salt),
+    }
+}
+
+fn parse_header(header: &[u8], first: u64) -> io::Result<Option<u64>> {
     let (Some(body), Some(hash)) = (header.get(..32), number(header, 32)) else {
         return Ok(None);
     };

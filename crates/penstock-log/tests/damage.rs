@@ -62,7 +62,7 @@ fn a_flipped_bit_is_an_error_or_a_cut_tail() {
         (1536, 1536 + 48 + 100),
         (2048, 2048 + 48 + 700),
     ];
-    for at in (0..40).chain(512..3072).filter(|at| *at != 12) {
+    for at in (0..40).chain(256..296).chain(512..3072) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x10;
         let result = reopen(&holding(&bytes), steps(9));
@@ -70,14 +70,7 @@ fn a_flipped_bit_is_an_error_or_a_cut_tail() {
             .iter()
             .position(|(start, end)| (*start..*end).contains(&at));
         match group {
-            _ if at < 512 => {
-                let text = result.err().unwrap().to_string();
-                let is_told = text.contains(SEGMENT);
-                assert!(
-                    is_told && text.contains("damaged at offset 0"),
-                    "{at}: {text}"
-                );
-            }
+            // In the header: there is a copy of it.
             None => assert_eq!(result.unwrap().1, entries, "{at}"),
             Some(2) => assert_eq!(result.unwrap().1, entries[..2], "{at}"),
             Some(group) => {
@@ -196,7 +189,7 @@ fn a_damaged_header_of_the_last_segment_costs_that_segment() {
     let (disk, entries) = written(9, &[6_000, 6_000, 6_000]);
     let path = "log/00000000000000000003.log";
     let mut bytes = content(&disk, path);
-    bytes[20] ^= 1;
+    (bytes[20], bytes[276]) = (bytes[20] ^ 1, bytes[276] ^ 1);
     put(&disk, path, &bytes);
     let text = reopen(&disk, steps(9)).err().unwrap().to_string();
     assert!(text.contains(path) && text.contains("header"), "{text}");

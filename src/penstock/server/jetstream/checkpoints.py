@@ -47,9 +47,11 @@ class Checkpoints:
     def end_turn(self) -> None:
         """A turn is over: if the log is long enough, it is time."""
         if self._flight is None and self._log.segments() > _SEGMENTS_MAX:
-            journals = ((kept, kept.store.journal) for kept in self._keeper.kept.values())
-            touched = [kept for kept, journal in journals if journal and journal.is_touched]
-            self._begin(touched, cut=True)
+            self._begin(self._touched(), cut=True)
+
+    def _touched(self) -> list[Kept]:
+        journals = ((kept, kept.store.journal) for kept in self._keeper.kept.values())
+        return [kept for kept, journal in journals if journal and journal.is_touched]
 
     def ask(self, streams: Iterable[Kept]) -> None:
         """Some streams should be durable in their own files soon."""
@@ -76,7 +78,7 @@ class Checkpoints:
 
     def close(self, *, run: bool) -> None:
         """The last one, if there is to be one: the next start finds all in the stores."""
-        self.finish()
+        self.pause()
         self._thread.shutdown()
         if run:
             self.run(closing=True)
@@ -118,6 +120,13 @@ class Checkpoints:
         again = flight.land(self._keeper)
         self._over(flight)
         self.ask(again)
+        if flight.failures:
+            self._loop.call_later(_AGAIN_NS / 1e9, self._try_again)
+
+    def _try_again(self) -> None:
+        """An idle server would have no other reason to find out that all is well."""
+        if self.failure and self._flight is None:
+            self._begin(self._touched(), cut=True)
 
     def _over(self, flight: Flight) -> bool:
         self._tell("; ".join(flight.failures))

@@ -1,7 +1,7 @@
 """The store directory: its format, its lock, and where everything is.
 
 jetstream/
-  format            the version of everything below
+  format            the version of everything below, and format.copy
   lock              held while a server uses the directory
   salt              makes the log's checksums this directory's own
   log/              the commit log
@@ -22,6 +22,7 @@ from penstock.server.jetstream.folders import StreamFolders
 
 FORMAT = "penstock store 1\n"
 _FOLDER = "jetstream"
+_FORMAT_FILES = ("format", "format.copy")
 _ELSEWHERE = "choose another store_dir (-sd)"
 
 Opened = tuple[Blocks, int | None, list[tuple[int, int]], list[str]]
@@ -83,18 +84,24 @@ class StoreDirectory:
         return Blocks.open(str(self.root), path, config.name, replayable_from)
 
     def _check_format(self) -> None:
-        path = self.root / "format"
-        if not path.exists():
-            if any(self.folders.root.iterdir()):
-                hint = "the file is missing, but there are streams beside it; put back its copy"
-                raise StorageError("read", str(path), f"{hint} (it says {FORMAT.strip()!r})")
-            replace(path, FORMAT.encode())
-        elif (found := path.read_bytes()) != FORMAT.encode():
-            text = found[:100].decode(errors="replace").strip()
-            hint = f"the store's format is {text!r}, this server knows {FORMAT.strip()!r}"
-            raise StorageError(
-                "read", str(path), f"{hint}; start the version that wrote it, or {_ELSEWHERE}"
-            )
+        """One flipped bit must not cost the store, so the format stands in two files."""
+        paths = [self.root / name for name in _FORMAT_FILES]
+        found = [path.read_bytes() if path.exists() else None for path in paths]
+        is_new = found == [None, None] and not any(self.folders.root.iterdir())
+        if FORMAT.encode() in found or is_new:
+            for path, content in zip(paths, found, strict=True):
+                if content != FORMAT.encode():
+                    replace(path, FORMAT.encode())
+            return
+        text = next((content for content in found if content is not None), None)
+        if text is None:
+            hint = "the file and its copy are missing, but there are streams beside them"
+            raise StorageError("read", str(paths[0]), f"{hint}; write {FORMAT.strip()!r} into it")
+        shown = text[:100].decode(errors="replace").strip()
+        hint = f"the store's format is {shown!r}, this server knows {FORMAT.strip()!r}"
+        raise StorageError(
+            "read", str(paths[0]), f"{hint}; start the version that wrote it, or {_ELSEWHERE}"
+        )
 
     def _refusal(self, error: OSError) -> StorageError:
         """What is wrong with the directory, and what to do."""

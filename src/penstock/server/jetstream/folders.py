@@ -78,8 +78,11 @@ class StreamFolders:
         """Makes changes durable, in any thread; the log may be cut afterwards."""
         for description in changes.descriptions.values():
             folder = self.folder(description)
-            if folder.exists():  # else it was deleted meanwhile
+            try:
                 _write_twins(folder, description)
+            except FileNotFoundError:
+                if folder.exists():  # else it was deleted meanwhile
+                    raise
         if changes.names:
             sync(self.root)
 

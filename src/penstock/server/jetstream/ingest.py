@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 
 from penstock.kernel.hub import Hub, picked_frames
 from penstock.model.api_errors import ApiError, Fault
+from penstock.model.limits import TURN_BYTES_MAX
 from penstock.model.stream_config import PersistMode, Storage
 from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.lanes import Lanes
 from penstock.server.jetstream.refusals import store_failed
+from penstock.server.jetstream.usage import Usage
 from penstock.storage.block_store import BlockStore
 from penstock.streams.stream import Stream
 
@@ -35,6 +37,7 @@ class Ingest:
         now_ns: Callable[[], int],
         failed: Callable[[Stream, Exception], None],
         has_room: Callable[[int], bool],
+        usage: Usage,
     ) -> None:
         self._hub = hub
         self._stream = stream
@@ -43,6 +46,8 @@ class Ingest:
         self._now_ns = now_ns
         self._failed = failed
         self._has_room = has_room
+        self._usage = usage
+        self._bytes = stream.state().bytes
         self.lanes = Lanes(hub, stream, account_number, self._answering)
         self.failure = ""  # why nothing is taken, for the log and for monitoring
 
@@ -72,11 +77,26 @@ class Ingest:
 
     def _take(self, start: int, end: int) -> None:
         try:
-            self.lanes.take(start, end, self._now_ns())
+            self._take_what_fits(start, end)
             if self._commit is not None and self._stream.config.storage is Storage.FILE:
                 self._write_behind()
         except OSError as error:  # the store cannot go on
             self._failed(self._stream, error)
+
+    def _take_what_fits(self, start: int, end: int) -> None:
+        """Near the server's limit one by one, as the reference: the one that passes it is taken,
+        and none after it."""
+        storage = self._stream.config.storage
+        step = end - start if self._usage.left(storage) > TURN_BYTES_MAX else 1
+        for at in range(start, end, step):
+            if step == 1 and self._usage.left(storage) <= 0:
+                with self._answering():  # in the order of the publishes
+                    self._refuse(at, end, Fault.NO_RESOURCES.error())
+                return
+            self.lanes.take(at, at + step, self._now_ns())
+            size = self._stream.state().bytes
+            self._usage.add(storage, size - self._bytes)
+            self._bytes = size
 
     def _write_behind(self) -> None:
         store = self._stream.store

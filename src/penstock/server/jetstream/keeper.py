@@ -21,6 +21,7 @@ from penstock.server.jetstream.direct import DirectReads
 from penstock.server.jetstream.ingest import Ingest
 from penstock.server.jetstream.parts import Parts
 from penstock.server.jetstream.subject_target import SubjectTarget
+from penstock.server.jetstream.usage import Usage
 from penstock.storage.block_store import BlockStore
 from penstock.storage.journal import Journal
 from penstock.storage.store import StoreState
@@ -98,6 +99,7 @@ class Keeper:
         settings = parts.context.options.jetstream_settings
         self.strict = settings.strict
         self._capacity = capacity(settings, parts.directory.root)
+        self._usage = Usage(self.registry, self._capacity)
 
     def now_ns(self) -> int:
         return time.time_ns()
@@ -172,7 +174,9 @@ class Keeper:
             self.now_ns,
             self.stop,
             parts.directory.has_room,
+            self._usage,
         )
+        self._usage.add(stream.config.storage, stream.state().bytes)
         kept.publishes = SubjectTarget(parts, kept.ingest)
         gate = contextlib.nullcontext if commit is None else commit.gated
         direct = DirectReads(parts, stream, gate, lambda: kept.failure)
