@@ -18,6 +18,7 @@ MODES = {"default": "", "lazy": 'sync_interval: "2m"'}
 FAULTS = ["fdatasync:error=EIO", "pwrite64:error=EIO", "pwrite64:error=ENOSPC"]
 STRACE = ("strace", "-f", "-qq", "-o", "/dev/null", "--seccomp-bpf")
 WAIT_SECONDS_MAX = 15.0
+FAR_ABOVE = "max_file_store: 1TB, "  # else publishes are refused before the disk is full
 STOPPED = {  # requests that a stopped stream refuses
     "FILE.x": b"FILE:0:",
     "$JS.API.STREAM.INFO.FILE": b"",
@@ -87,7 +88,7 @@ def test_a_full_disk(tmp_path: Path, mode: str) -> None:
     with Volume(tmp_path, mebibytes=96) as volume:
         ballast = volume.path / "ballast"
         ballast.write_bytes(bytes(60 << 20))
-        with Node(volume.path, MODES[mode]) as node:
+        with Node(volume.path, FAR_ABOVE + MODES[mode]) as node:
             publisher = start_load(node, history)
             error = wait_health(node, 503)
             assert "No space left" in error

@@ -109,7 +109,7 @@ def test_a_store_of_another_format_is_fatal(tmp_path: Path) -> None:
     assert "'penstock store 99', this server knows 'penstock store 1'" in line
     path.unlink()
     (tmp_path / "jetstream" / "streams" / "A.1").mkdir(parents=True)
-    assert "the file is missing, but there are streams beside it" in refusal_of_store(tmp_path)
+    assert "the file and its copy are missing, but there are streams" in refusal_of_store(tmp_path)
 
 
 def test_a_log_that_cannot_be_opened_is_fatal(tmp_path: Path) -> None:

@@ -271,8 +271,8 @@ impl Store {
 
     /// The same in steps: this notes the state down, the checkpoint's `write` may run in another
     /// thread, and `end_checkpoint` must follow it.
-    fn begin_checkpoint(&mut self, mark: u64) -> PyResult<Option<Checkpoint>> {
-        let noted = self.store.begin_checkpoint(mark, false).map_err(failed)?;
+    fn begin_checkpoint(&mut self, mark: u64, closing: bool) -> PyResult<Option<Checkpoint>> {
+        let noted = self.store.begin_checkpoint(mark, closing).map_err(failed)?;
         Ok(noted.map(|noted| Checkpoint { noted }))
     }
 

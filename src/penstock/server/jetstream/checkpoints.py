@@ -87,9 +87,10 @@ class Checkpoints:
         """One in this thread. True if everything is in the stores and the log is not needed."""
         flight = Flight(self._log, self._directory.folders, cut=True)
         for kept in self._fitting(self._keeper.kept.values(), flight):
-            flight.take(kept, closing=closing)
+            flight.add(kept, closing=closing)
         flight.write()
-        flight.land(self._keeper)
+        for kept in flight.land(self._keeper):
+            flight.take(kept, closing=closing)
         return self._over(flight)
 
     def _begin(self, streams: Iterable[Kept], *, cut: bool) -> None:
