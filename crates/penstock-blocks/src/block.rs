@@ -50,6 +50,8 @@ pub(crate) struct Block {
     pub sealed: bool,
     /// Some record has headers; also if it is not known.
     pub has_headers: bool,
+    /// Some record may have a lifetime.
+    pub has_lifetimes: bool,
 }
 
 impl Block {
@@ -168,8 +170,12 @@ pub(crate) struct Loaded {
     pub removals: Vec<Range>,
     /// Sequences whose records did not verify.
     pub damaged: Vec<Range>,
+    /// Something in it did not verify, be it of dead messages.
+    pub has_damage: bool,
     /// When it was last used, in ticks of the cache.
     pub used: u64,
+    /// Nobody is expected to need it soon: see `cache`.
+    pub is_passed: bool,
 }
 
 impl Loaded {

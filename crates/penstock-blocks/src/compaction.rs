@@ -1,6 +1,6 @@
 //! Getting space back: blocks without messages go, blocks of which less than half lives are
 //! written anew. Never the last one, and in files never before the notes a block holds are carried
-//! on and durable: `checkpoint` sees to that.
+//! on and durable: `checkpoint` sees to that; nor before what is erased in it is overwritten.
 
 use crate::block::{Block, Loaded};
 use crate::error::Result;
@@ -10,6 +10,8 @@ use crate::record::{BlockKey, Record};
 use crate::store::Store;
 
 const COMPACTED_BYTES_MIN: u64 = 4096; // a smaller file is not worth a new one
+const RECLAIMED_MAX: usize = 4096; // blocks at a time: milliseconds
+const NOTES_BYTES: usize = 256; // what notes take besides their ranges, with a seal, generously
 const RANGE_LOOKED_INTO_MAX: u64 = 4096; // longer ranges are carried on without asking whose
 
 impl Store {
@@ -19,15 +21,29 @@ impl Store {
         self.blocks.iter().map(Block::dead_bytes).sum()
     }
 
-    /// Blocks whose space is worth having back, up to so many, after noting again what they note.
-    pub(crate) fn reclaimable(&mut self, blocks_max: usize) -> Result<Vec<u32>> {
-        let others = self.blocks.len().saturating_sub(1);
+    /// Blocks whose space is worth having back, after noting again what they note: up to so many
+    /// of a kind that must be read for it, and all that need not. So a block that is not written
+    /// yet and has no messages any more never needs space.
+    pub(crate) fn reclaimable(&mut self, read_max: usize) -> Result<Vec<u32>> {
+        let (mut empty, mut sparse) = (0, 0);
+        let fits = |block: &&Block| {
+            if block.messages > 0 {
+                sparse += 1;
+                sparse <= read_max
+            } else if block.note_bytes == 0 || self.unwritten.contains(&block.number) {
+                true
+            } else {
+                empty += 1;
+                empty <= read_max
+            }
+        };
+        let pending = self.erasures_pending();
         let worth = self
-            .blocks
-            .iter()
-            .take(others)
-            .filter(|block| is_worth(block, self.first));
-        let numbers: Vec<u32> = worth.map(|block| block.number).take(blocks_max).collect();
+            .worth_reclaiming()
+            .filter(|block| block.messages > 0 || !holds_any(block, &pending))
+            .filter(fits)
+            .take(RECLAIMED_MAX);
+        let numbers: Vec<u32> = worth.map(|block| block.number).collect();
         let mut carried = Vec::with_capacity(numbers.len());
         for number in numbers {
             if self.carry_removals(number)? {
@@ -38,6 +54,21 @@ impl Store {
             self.removals.push((self.last, self.last)); // so that the number is not given again
         }
         Ok(carried)
+    }
+
+    fn worth_reclaiming(&self) -> impl Iterator<Item = &Block> {
+        let others = self.blocks.iter().take(self.blocks.len().saturating_sub(1));
+        others.filter(|block| is_worth(block, self.first))
+    }
+
+    /// Whether there are blocks without messages that can go.
+    pub(crate) fn has_empty_blocks(&self) -> bool {
+        self.worth_reclaiming().any(|block| block.messages == 0)
+    }
+
+    pub(crate) fn is_empty_block(&self, number: u32) -> bool {
+        let position = self.position_of_number(number);
+        position.is_some_and(|position| self.blocks[position].messages == 0)
     }
 
     /// Forgets a block without messages; true if it was one.
@@ -55,6 +86,9 @@ impl Store {
     pub(crate) fn compact(&mut self, number: u32) -> Result<bool> {
         match self.position_of_number(number) {
             Some(position) if is_worth(&self.blocks[position], self.first) => {
+                if holds_any(&self.blocks[position], &self.erasures_pending()) {
+                    return Ok(false); // erased since; the next checkpoint overwrites it first
+                }
                 self.rewrite(position)
             }
             _ => Ok(false),
@@ -67,8 +101,9 @@ impl Store {
             .ok()
     }
 
-    /// Notes again what the notes of a block say that still matters. False if that would be as
-    /// much as the block itself; then it is left until the stream has moved on.
+    /// Notes again what the notes of a block say that still matters. False if that would be about
+    /// as much as the block itself; then it is left until the stream has moved on. Otherwise notes
+    /// could fill a block after the other, each for the sake of the one before.
     fn carry_removals(&mut self, number: u32) -> Result<bool> {
         let Some(position) = self.position_of_number(number) else {
             return Ok(false);
@@ -96,7 +131,8 @@ impl Store {
             .map_or(0, |before| self.blocks[before].last);
         let after = self.blocks.get(position + 1).map_or(0, |after| after.first);
         let block = &mut self.blocks[position];
-        if block.messages == 0 && (carried.len() * size_of::<Range>() * 2) as u64 > block.length {
+        let noted = carried.len() * size_of::<Range>() * 2 + NOTES_BYTES;
+        if block.messages == 0 && !carried.is_empty() && noted as u64 > block.length {
             block.held_at = first;
             return Ok(false);
         }
@@ -161,6 +197,7 @@ impl Store {
 
     fn living(&self, old: &Block, loaded: &Loaded, key: Option<&BlockKey>) -> (Block, Loaded) {
         let mut block = Block::new(old.number, 0);
+        block.has_lifetimes = old.has_lifetimes;
         let mut fresh = Loaded::default();
         for ordinal in loaded.index.at_or_after(self.first)..loaded.index.len() {
             let (sequence, place) = (loaded.index.sequence(ordinal), loaded.index.place(ordinal));
@@ -259,6 +296,12 @@ impl Store {
             self.blocks[position] = block;
         }
     }
+}
+
+/// Whether some of these sequences, which are in order, are in a block.
+fn holds_any(block: &Block, sequences: &[u64]) -> bool {
+    let next = sequences.partition_point(|sequence| *sequence < block.first);
+    sequences.get(next).is_some_and(|next| *next <= block.last)
 }
 
 fn is_worth(block: &Block, first: u64) -> bool {

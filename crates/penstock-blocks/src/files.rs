@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use penstock_disk::{Disk, File};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const NEW: &str = ".new"; // a file that was not finished; it may go
@@ -17,6 +17,12 @@ pub(crate) struct Files {
     in_flight: BTreeMap<u32, Arc<dyn File>>,
     names_dirty: bool,
     names_in_flight: bool,
+    /// There was no checkpoint yet, so perhaps no name of the directories is durable.
+    pub is_new: bool,
+    is_new_in_flight: bool,
+    /// Blocks in which something was erased that a sync has not made durable: until then, the file
+    /// must not go, for what is erased would stay where it was on the disk.
+    overwritten: BTreeSet<u32>,
     /// A sync failed: nobody knows what the files have, so nothing more is written to them.
     broken: Option<String>,
 }
@@ -27,6 +33,7 @@ pub(crate) struct Flight {
     directory: String,
     files: Vec<Arc<dyn File>>,
     names: bool,
+    is_new: bool,
     doomed: Vec<String>,
 }
 
@@ -59,6 +66,9 @@ impl Flight {
             self.disk
                 .sync_directory(&blocks_directory(&self.directory))?;
         }
+        if self.is_new {
+            sync_above(self.disk.as_ref(), &self.directory)?;
+        }
         Ok(())
     }
 
@@ -75,8 +85,9 @@ impl Flight {
 }
 
 impl Files {
+    /// A directory that is made here is durable with the first checkpoint, or the first sync.
     pub fn new(disk: Arc<dyn Disk>, directory: &str) -> Result<Files> {
-        let files = Files {
+        let mut files = Files {
             disk,
             directory: directory.to_owned(),
             open: None,
@@ -84,17 +95,15 @@ impl Files {
             in_flight: BTreeMap::new(),
             names_dirty: false,
             names_in_flight: false,
+            is_new: false,
+            is_new_in_flight: false,
+            overwritten: BTreeSet::new(),
             broken: None,
         };
         let blocks = files.blocks_directory();
         if !files.disk.exists(&blocks) {
             files.disk.create_directory(&blocks)?;
-            let mut path = blocks.as_str();
-            while let Some((parent, _)) = path.rsplit_once('/') {
-                files.disk.sync_directory(parent)?;
-                path = parent;
-            }
-            files.disk.sync_directory("")?;
+            files.is_new = true;
         }
         for name in files.disk.list(&blocks)? {
             if name.ends_with(NEW) {
@@ -152,8 +161,18 @@ impl Files {
     }
 
     pub fn read(&mut self, number: u32) -> Result<Vec<u8>> {
+        let mut content = Vec::new();
+        self.read_into(number, &mut content)?;
+        Ok(content)
+    }
+
+    /// The same into a buffer that is there already.
+    pub fn read_into(&mut self, number: u32, content: &mut Vec<u8>) -> Result<()> {
         let file = self.file(number, false)?;
-        read_all(file.as_ref())
+        content.resize(file.len()? as usize, 0);
+        let length = file.read_at(0, content)?;
+        content.truncate(length);
+        Ok(())
     }
 
     pub fn read_at(&mut self, number: u32, offset: u64, buffer: &mut [u8]) -> Result<usize> {
@@ -166,6 +185,24 @@ impl Files {
         self.names_dirty |= offset == 0;
         self.dirty.insert(number, Arc::clone(&file));
         Ok(file.write_at(offset, data)?)
+    }
+
+    /// Writes over what is to be gone.
+    pub fn overwrite(&mut self, number: u32, offset: u64, data: &[u8]) -> Result<()> {
+        self.overwritten.insert(number);
+        self.write(number, offset, data)
+    }
+
+    /// The same was done before, and perhaps not made durable.
+    pub fn was_overwritten(&mut self, number: u32) -> Result<()> {
+        let file = self.file(number, false)?;
+        self.overwritten.insert(number);
+        self.dirty.insert(number, file);
+        Ok(())
+    }
+
+    pub fn has_overwritten(&self) -> bool {
+        !self.overwritten.is_empty()
     }
 
     pub fn truncate(&mut self, number: u32, length: u64) -> Result<()> {
@@ -193,6 +230,9 @@ impl Files {
 
     /// Puts new content in the place of a block; the old one is there until the new one is whole.
     pub fn replace_block(&mut self, number: u32, content: &[u8]) -> Result<()> {
+        if self.overwritten.contains(&number) {
+            self.sync_block(number)?;
+        }
         self.dirty.remove(&number);
         let path = self.block_path(number);
         self.replace(&path, content)
@@ -218,8 +258,11 @@ impl Files {
     pub fn take_off(&mut self, doomed: &[u32]) -> Flight {
         self.in_flight.append(&mut self.dirty);
         self.names_in_flight |= std::mem::take(&mut self.names_dirty);
+        self.is_new_in_flight |= std::mem::take(&mut self.is_new);
         for number in doomed {
-            self.in_flight.remove(number);
+            if !self.overwritten.contains(number) {
+                self.in_flight.remove(number);
+            }
         }
         if self
             .open
@@ -233,6 +276,7 @@ impl Files {
             directory: self.directory.clone(),
             files: self.in_flight.values().cloned().collect(),
             names: self.names_in_flight,
+            is_new: self.is_new_in_flight,
             doomed: doomed
                 .iter()
                 .map(|number| self.block_path(*number))
@@ -245,11 +289,23 @@ impl Files {
         if let Landing::Lost(error) = landing {
             self.broken = Some(error.to_string());
         }
+        self.overwritten.clear();
         self.in_flight.clear();
         self.names_in_flight = false;
+        self.is_new_in_flight = false;
     }
 
+    /// Makes the files durable, and the directories that hold them.
     pub fn sync(&mut self) -> Result<()> {
+        self.sync_files()?;
+        if self.is_new || self.is_new_in_flight {
+            sync_above(self.disk.as_ref(), &self.blocks_directory())?;
+            self.is_new = false;
+        }
+        Ok(())
+    }
+
+    pub fn sync_files(&mut self) -> Result<()> {
         self.check()?;
         let files = self.in_flight.values().chain(self.dirty.values());
         for file in files {
@@ -259,7 +315,17 @@ impl Files {
             }
         }
         self.dirty.clear();
+        self.overwritten.clear();
         self.sync_names()
+    }
+
+    fn sync_block(&mut self, number: u32) -> Result<()> {
+        if let Err(error) = self.file(number, false)?.sync() {
+            self.broken = Some(error.to_string());
+            return Err(error.into());
+        }
+        self.overwritten.remove(&number);
+        Ok(())
     }
 
     pub fn sync_names(&mut self) -> Result<()> {
@@ -276,6 +342,13 @@ impl Files {
             return Ok(None);
         }
         read_all(self.disk.open(&path, false)?.as_ref()).map(Some)
+    }
+
+    /// The index of a store that has nothing else, without a sync: a log knows what comes in.
+    pub fn write_first_index(&mut self, content: &[u8]) -> Result<()> {
+        let file = self.disk.open(&index_path(&self.directory), true)?;
+        file.truncate(0)?;
+        Ok(file.write_at(0, content)?)
     }
 
     pub fn write_index(&mut self, content: &[u8]) -> Result<()> {
@@ -332,6 +405,16 @@ fn blocks_directory(directory: &str) -> String {
 
 fn index_path(directory: &str) -> String {
     format!("{directory}/index")
+}
+
+/// Makes the names of a directory and of all above it durable.
+fn sync_above(disk: &dyn Disk, directory: &str) -> Result<()> {
+    let mut path = directory;
+    while let Some((parent, _)) = path.rsplit_once('/') {
+        disk.sync_directory(parent)?;
+        path = parent;
+    }
+    Ok(disk.sync_directory("")?)
 }
 
 /// A file has either its old content or the new one, whatever happens.

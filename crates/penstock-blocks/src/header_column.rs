@@ -31,6 +31,17 @@ impl HeaderColumn {
         self.ends.push(self.values.len() as u32);
     }
 
+    /// Value, sequence and time of each message.
+    pub fn rows(&self) -> impl Iterator<Item = (&[u8], u64, i64)> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let values = starts.zip(&self.ends);
+        let values = values.map(|(start, end)| &self.values[start as usize..*end as usize]);
+        let numbers = self.sequences.iter().zip(&self.timestamps_ns);
+        values
+            .zip(numbers)
+            .map(|(value, (sequence, time_ns))| (value, *sequence, *time_ns))
+    }
+
     fn truncate(&mut self, rows: usize) {
         self.sequences.truncate(rows);
         self.timestamps_ns.truncate(rows);
@@ -130,6 +141,17 @@ impl Store {
         from: u64,
         bytes_max: usize,
     ) -> Result<(HeaderColumn, Option<u64>)> {
+        self.header_values_in(name, from, bytes_max, |block| block.has_headers)
+    }
+
+    /// The same, of some blocks only.
+    pub(crate) fn header_values_in(
+        &mut self,
+        name: &[u8],
+        from: u64,
+        bytes_max: usize,
+        is_sought: impl Fn(&Block) -> bool,
+    ) -> Result<(HeaderColumn, Option<u64>)> {
         let sought = Sought::new(name);
         let mut column = HeaderColumn::default();
         let mut from = from.max(self.first);
@@ -137,7 +159,7 @@ impl Store {
         for position in self.position_of(from)..self.blocks.len() {
             let block = &self.blocks[position];
             let last = block.last;
-            if block.has_headers && block.messages > 0 && from <= last {
+            if is_sought(block) && block.messages > 0 && from <= last {
                 self.collect(position, from, &sought, &mut column)?;
             }
             from = from.max(last + 1);

@@ -6,19 +6,23 @@
 
 use crate::block::{Block, Part};
 use crate::bloom::{self, Bloom};
+use crate::lifetimes::Lifetimes;
 use crate::note::Range;
 use crate::record::{BlockKey, word};
 use crate::store::Store;
 use crate::subjects::Subjects;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"penstix1");
+const SUBJECTS_ALWAYS_MAX: usize = 10_000; // tables up to this are in every index, not the last only
 const HEAD_WORDS: usize = 6;
 const HEAD_BYTES: usize = (HEAD_WORDS + 1) * 8;
 
-// Beside the number of a block. An index from before there was the second bit has headers
-// everywhere, which only costs a look.
+// Beside the number of a block. An index from before there were the second and the third bit has
+// headers and lifetimes everywhere, which only costs a look.
 const SEALED: u64 = 1 << 32;
 const WITHOUT_HEADERS: u64 = 1 << 33;
+const WITHOUT_LIFETIMES: u64 = 1 << 34;
+const LIFETIMES_ALWAYS_MAX: usize = 100_000; // more are in the last index only; blocks have them
 
 /// Where a checkpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +46,8 @@ pub(crate) struct Body {
     pub erasures: Vec<u64>,
     pub blocks: Vec<Block>,
     pub subjects: Option<Subjects>,
+    /// Sequences and ends of messages with a lifetime, if somebody wanted to know them.
+    pub lifetimes: Option<Vec<(u64, i64)>>,
 }
 
 pub(crate) enum IndexFile {
@@ -57,7 +63,7 @@ fn key() -> BlockKey {
     BlockKey::of(b"penstock index")
 }
 
-pub(crate) fn encode(store: &Store, mark: u64, with_subjects: bool) -> Vec<u8> {
+pub(crate) fn encode(store: &Store, mark: u64, closing: bool) -> Vec<u8> {
     let tail = store.blocks.back();
     let head = Head {
         mark,
@@ -67,7 +73,7 @@ pub(crate) fn encode(store: &Store, mark: u64, with_subjects: bool) -> Vec<u8> {
     };
     let mut out = encode_head(&head, &store.name);
     let start = out.len();
-    encode_body(store, &head, with_subjects, &mut out);
+    encode_body(store, &head, closing, &mut out);
     let hash = key().hash(&[&out[start..]]);
     put(&mut out, hash);
     out.extend(encode_head(&head, &store.name));
@@ -86,7 +92,8 @@ fn encode_head(head: &Head, name: &str) -> Vec<u8> {
     out
 }
 
-fn encode_body(store: &Store, head: &Head, with_subjects: bool, out: &mut Vec<u8>) {
+fn encode_body(store: &Store, head: &Head, closing: bool, out: &mut Vec<u8>) {
+    let with_subjects = closing || store.subjects.len() <= SUBJECTS_ALWAYS_MAX;
     put(out, head.mark);
     put(out, store.first);
     put(out, store.last_timestamp_ns.cast_unsigned());
@@ -123,11 +130,27 @@ fn encode_body(store: &Store, head: &Head, with_subjects: bool, out: &mut Vec<u8
             put(out, subject.last);
         }
     }
+    encode_lifetimes(store, closing, out);
+}
+
+fn encode_lifetimes(store: &Store, closing: bool, out: &mut Vec<u8>) {
+    let few = |lifetimes: &&Lifetimes| closing || lifetimes.len() <= LIFETIMES_ALWAYS_MAX;
+    let Some(lifetimes) = store.lifetimes.as_ref().filter(few) else {
+        return put(out, 0);
+    };
+    put(out, 1);
+    put(out, lifetimes.len() as u64);
+    for (sequence, end_ns) in lifetimes.rows() {
+        put(out, sequence);
+        put(out, end_ns.cast_unsigned());
+    }
 }
 
 fn encode_block(block: &Block, out: &mut Vec<u8>) {
     let flag = |flag: u64, is_set: bool| if is_set { flag } else { 0 };
-    let flags = flag(SEALED, block.sealed) | flag(WITHOUT_HEADERS, !block.has_headers);
+    let flags = flag(SEALED, block.sealed)
+        | flag(WITHOUT_HEADERS, !block.has_headers)
+        | flag(WITHOUT_LIFETIMES, !block.has_lifetimes);
     let words = [
         u64::from(block.number) | flags,
         block.first,
@@ -187,6 +210,22 @@ pub(crate) fn decode(content: &[u8], name: &str) -> IndexFile {
     }
 }
 
+/// Where the parts begin that do not verify, as `decode` has found.
+pub(crate) fn flaws(content: &[u8], decoded: &IndexFile) -> Vec<u64> {
+    let end = content.len().saturating_sub(HEAD_BYTES);
+    let heads = [&content[..content.len().min(HEAD_BYTES)], &content[end..]];
+    let parts = [
+        (0, decode_head(heads[0]).is_some()),
+        (
+            HEAD_BYTES as u64,
+            matches!(decoded, IndexFile::Whole(..) | IndexFile::Foreign),
+        ),
+        (end as u64, decode_head(heads[1]).is_some()),
+    ];
+    let flawed = parts.iter().filter(|(_, is_whole)| !is_whole);
+    flawed.map(|(offset, _)| *offset).collect()
+}
+
 fn decode_head(bytes: &[u8]) -> Option<(Head, u64)> {
     if bytes.len() != HEAD_BYTES || word(bytes, 0) != MAGIC {
         return None;
@@ -237,6 +276,11 @@ fn decode_body(reader: &mut Reader<'_>) -> Option<Body> {
     if reader.word()? != 0 {
         body.subjects = Some(decode_subjects(reader)?);
     }
+    if reader.word().unwrap_or(0) != 0 {
+        let rows = reader.ranges()?; // they look the same: pairs of numbers
+        let rows = rows.into_iter().map(|row| (row.0, row.1.cast_signed()));
+        body.lifetimes = Some(rows.collect());
+    }
     Some(body)
 }
 
@@ -246,6 +290,7 @@ fn decode_block(reader: &mut Reader<'_>) -> Option<Block> {
         number: number as u32,
         sealed: number & SEALED != 0,
         has_headers: number & WITHOUT_HEADERS == 0,
+        has_lifetimes: number & WITHOUT_LIFETIMES == 0,
         first: reader.word()?,
         last: reader.word()?,
         first_timestamp_ns: reader.word()?.cast_signed(),

@@ -13,7 +13,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    fn holds(&self, messages: u64, bytes: u64) -> bool {
+    pub(crate) fn holds(&self, messages: u64, bytes: u64) -> bool {
         (self.messages == 0 || messages <= self.messages)
             && (self.bytes == 0 || bytes <= self.bytes)
     }
@@ -58,7 +58,7 @@ impl Store {
         Ok(())
     }
 
-    fn evict(&mut self, limits: &Limits) -> Result<()> {
+    pub(crate) fn evict(&mut self, limits: &Limits) -> Result<()> {
         while !limits.holds(self.messages, self.bytes) && self.first <= self.last {
             let position = self.position_of(self.first);
             let block = &self.blocks[position];
@@ -96,9 +96,11 @@ impl Store {
         block.last + 1
     }
 
-    /// Removes everything older than a time; answers with how many.
-    pub fn expire(&mut self, cut_ns: i64) -> Result<u64> {
+    /// Removes what is older than a time, whatever its lifetime, up to about so many messages;
+    /// answers with how many it were.
+    pub fn expire(&mut self, cut_ns: i64, count_max: u64) -> Result<u64> {
         let before = self.messages;
+        let end = self.first.saturating_add(count_max);
         while self.messages > 0 && self.first <= self.last {
             let position = self.position_of(self.first);
             let block = &self.blocks[position];
@@ -108,6 +110,7 @@ impl Store {
             } else {
                 self.sequence_in_block(position, cut_ns)?
             };
+            let below = below.min(end);
             if below <= self.first {
                 break;
             }

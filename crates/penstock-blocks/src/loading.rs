@@ -3,7 +3,7 @@
 
 use crate::block::Loaded;
 use crate::error::Result;
-use crate::index::NO_SUBJECT;
+use crate::index::{NO_SUBJECT, Place};
 use crate::note::Range;
 use crate::record::{BlockKey, Record};
 use crate::scan::{Scan, scan};
@@ -44,32 +44,59 @@ impl Store {
     }
 
     fn read_block(&mut self, position: usize) -> Result<()> {
+        if self.files.is_some() {
+            let (data, found) = self.scan_block(position)?;
+            self.adopt_scan(position, data, found)?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of a block, from the disk, and everything that verifies in them.
+    pub(crate) fn scan_block(&mut self, position: usize) -> Result<(Vec<u8>, Scan)> {
         let block = &self.blocks[position];
         let (number, length) = (block.number, block.length as usize);
         let Some(files) = self.files.as_mut() else {
-            return Ok(());
+            return Ok(Default::default());
         };
-        let mut data = if length == 0 {
-            Vec::new()
-        } else {
-            files.read(number)?
-        };
-        data.truncate(length);
+        let mut data = self.cache.take_spare();
+        if length > 0 {
+            files.read_into(number, &mut data)?;
+        }
+        data.truncate(length); // an empty block has nothing, whatever the buffer had
         let key = BlockKey::new(&self.name, number);
-        let mut found = scan(&data, 0, 0, &key, Some(block.framing));
-        let damaged = self.damaged_ranges(position, &found, data.len() < length);
+        let found = scan(&data, 0, 0, &key, Some(block.framing));
+        Ok((data, found))
+    }
+
+    /// Takes over what was read. Answers with messages whose subject nobody knows: a length in
+    /// their record is damaged.
+    pub(crate) fn adopt_scan(
+        &mut self,
+        position: usize,
+        data: Vec<u8>,
+        mut found: Scan,
+    ) -> Result<Vec<(u64, Place)>> {
+        let block = &self.blocks[position];
+        let (number, is_short) = (block.number, (data.len() as u64) < block.length);
+        let damaged = self.damaged_ranges(position, &found, is_short);
         let unknown = self.resolve_subjects(position, &mut found, &data);
         let loaded = Loaded {
             index: found.index,
             written: data.len(),
             data,
             removals: found.removals,
-            damaged: damaged.iter().chain(&unknown).copied().collect(),
+            damaged: damaged
+                .into_iter()
+                .chain(unknown.iter().map(|(sequence, _)| (*sequence, *sequence)))
+                .collect(),
+            has_damage: !found.damage.is_empty(),
             used: 0,
+            is_passed: false,
         };
-        self.cache.insert(number, loaded);
+        self.cache.insert_read(number, loaded);
         let bytes = found.damage.iter().map(|damage| damage.bytes).sum();
-        self.count_again(position, bytes)
+        self.count_again(position, bytes)?;
+        Ok(unknown)
     }
 
     /// What a scan of a block misses of the sequences that should be alive in it.
@@ -107,7 +134,12 @@ impl Store {
 
     /// Gives every living message the number of its subject. One whose subject is not in the table
     /// has a damaged length; it is taken out and returned.
-    fn resolve_subjects(&mut self, position: usize, found: &mut Scan, data: &[u8]) -> Vec<Range> {
+    fn resolve_subjects(
+        &mut self,
+        position: usize,
+        found: &mut Scan,
+        data: &[u8],
+    ) -> Vec<(u64, Place)> {
         let (block, first) = (&self.blocks[position], self.first);
         let mut unknown = Vec::new();
         let (mut previous, mut previous_id) = (&[][..], NO_SUBJECT);
@@ -124,7 +156,7 @@ impl Store {
             }
             found.index.set_subject(ordinal, previous_id);
             if previous_id == NO_SUBJECT {
-                unknown.push((sequence, sequence));
+                unknown.push((sequence, found.index.place(ordinal)));
             }
         }
         for (sequence, _) in &unknown {
@@ -156,6 +188,10 @@ impl Store {
         self.bytes = (self.bytes + bytes).saturating_sub(block.bytes);
         (block.messages, block.bytes, block.records) = (messages, bytes, records);
         self.lost_bytes += damaged_bytes;
+        if let Some(lifetimes) = &mut self.lifetimes {
+            let lost = damaged.iter();
+            lost.for_each(|(first, last)| lifetimes.remove_range(*first, *last));
+        }
         self.lost.extend(damaged);
         crate::note::join(&mut self.lost);
         if self.position_of(self.first) == position {

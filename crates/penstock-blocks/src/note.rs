@@ -1,12 +1,14 @@
 //! Notes: records of our own among the messages, under the erased sequence 0, which the reference
-//! reads over. One kind says which sequences are removed, the others seal what stands before them.
-//! A single removal is written as the reference's tombstone.
+//! reads over. One kind says which sequences are removed, another which of them are to be overwritten
+//! too, the others seal what stands before them. A single removal is written as the reference's
+//! tombstone.
 
 use crate::record::{BlockKey, Content, ERASED, TOMBSTONE, word};
 
 const REMOVED: u8 = 1;
 const SEAL: u8 = 2;
 const FINAL_SEAL: u8 = 3;
+const ERASURE: u8 = 4;
 const RANGE_BYTES: usize = 16;
 const RANGES_MAX: usize = 1 << 16; // in one note: 1 MiB
 
@@ -26,15 +28,21 @@ pub(crate) struct Seal {
 
 pub(crate) enum Note {
     Removed(Vec<Range>),
+    /// Removed, and nothing of them is to stay: an opening goes on with what is not overwritten.
+    Erasure(Vec<Range>),
     Seal(Seal),
     Unknown,
 }
 
 pub(crate) fn read(body: &[u8]) -> Note {
     match body.split_first() {
-        Some((&REMOVED, ranges)) if ranges.len() % RANGE_BYTES == 0 => {
+        Some((&kind @ (REMOVED | ERASURE), ranges)) if ranges.len() % RANGE_BYTES == 0 => {
             let pairs = ranges.chunks_exact(RANGE_BYTES);
-            Note::Removed(pairs.map(|pair| (word(pair, 0), word(pair, 8))).collect())
+            let ranges = pairs.map(|pair| (word(pair, 0), word(pair, 8))).collect();
+            match kind {
+                REMOVED => Note::Removed(ranges),
+                _ => Note::Erasure(ranges),
+            }
         }
         Some((&kind, words)) if words.len() == 16 && (SEAL..=FINAL_SEAL).contains(&kind) => {
             Note::Seal(Seal {
@@ -54,9 +62,18 @@ pub(crate) fn write_removed(block: &mut Vec<u8>, key: &BlockKey, time_ns: i64, r
     {
         return write(block, key, first | TOMBSTONE, time_ns, b"");
     }
+    write_ranges(block, key, time_ns, REMOVED, ranges);
+}
+
+/// Writes what was removed and is to be overwritten; `ranges` as above.
+pub(crate) fn write_erasures(block: &mut Vec<u8>, key: &BlockKey, time_ns: i64, ranges: &[Range]) {
+    write_ranges(block, key, time_ns, ERASURE, ranges);
+}
+
+fn write_ranges(block: &mut Vec<u8>, key: &BlockKey, time_ns: i64, kind: u8, ranges: &[Range]) {
     for part in ranges.chunks(RANGES_MAX) {
         let mut body = Vec::with_capacity(1 + part.len() * RANGE_BYTES);
-        body.push(REMOVED);
+        body.push(kind);
         for (first, last) in part {
             body.extend_from_slice(&first.to_le_bytes());
             body.extend_from_slice(&last.to_le_bytes());

@@ -141,6 +141,13 @@ impl<'a> Record<'a> {
         self.bytes
     }
 
+    /// The same record with all of its body in the message. The hash is the same.
+    pub(crate) fn without_subject(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.to_vec();
+        bytes[20..HEAD_BYTES].fill(0);
+        bytes
+    }
+
     /// What the lengths of this record add to its block's framing. An erased record remembers
     /// what it was in the place of its time.
     #[inline]
@@ -213,6 +220,17 @@ pub(crate) fn erased(record: &Record<'_>, key: &BlockKey) -> Vec<u8> {
     let hash = key.hash_record(&bytes, 0, false);
     bytes[total - HASH_BYTES..].copy_from_slice(&hash.to_le_bytes());
     bytes
+}
+
+/// What stays of a record that was torn while it was being overwritten: length and sequence. The
+/// lengths it had inside are not known any more, so it does not verify, and is damage of a message
+/// that nobody misses.
+#[must_use]
+pub(crate) fn torn(bytes: &[u8]) -> Vec<u8> {
+    let mut remains = vec![0u8; bytes.len()];
+    remains[..4].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+    remains[4..12].copy_from_slice(&(word(bytes, 4) | ERASED).to_le_bytes());
+    remains
 }
 
 #[inline]

@@ -14,9 +14,10 @@ use crate::index_file::{self, Body, Head, IndexFile};
 use crate::note::Range;
 use crate::record::{BlockKey, Record};
 use crate::scan::{Damage, Scan, scan};
-use crate::sequences::Removed;
+use crate::sequences::{Bits, Removed};
 use crate::store::{Options, Store};
 use penstock_disk::Disk;
+use penstock_wire::lifetime;
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,11 +43,17 @@ pub struct Recovery {
     /// first, passing over appends of sequences that are there already.
     pub mark: Option<u64>,
     pub index: IndexCondition,
-    /// Sequences whose records are damaged or missing.
+    /// Where parts of the index begin that do not verify, though it may have been used.
+    pub index_flaws: Vec<u64>,
+    /// Sequences whose records are damaged or missing, and those of them that an earlier opening
+    /// knew of.
     pub lost: Vec<Range>,
+    pub lost_before: Vec<Range>,
     pub lost_bytes: u64,
     /// Cut from the end of the last block: a write that did not get through.
     pub tail_bytes: u64,
+    /// The block that they were in, and its length without them.
+    pub tail: (u32, u64),
     /// Cut back to the checkpoint; the log has it.
     pub cut_bytes: u64,
     /// Blocks found under another's name, and put back: from, to.
@@ -61,6 +68,8 @@ pub(crate) struct Opening {
     pub store: Store,
     pub report: Recovery,
     pub removed: Removed,
+    /// Of them, what was to be overwritten.
+    erased: Bits,
     pub damage: Vec<(u32, Damage)>,
     /// Records from here on are older copies of what later blocks have.
     ceiling: u64,
@@ -82,6 +91,7 @@ impl Store {
             store: Store::empty(name, options, cache, Some(files)),
             report: Recovery::default(),
             removed: Removed::default(),
+            erased: Bits::default(),
             damage: Vec::new(),
             ceiling: u64::MAX,
             latest_ns: 0,
@@ -96,8 +106,11 @@ impl Store {
         report.lost.clone_from(&store.lost);
         report.lost_bytes = store.lost_bytes;
         store.removals.clear();
+        store.erasures.sort_unstable();
+        store.erasures.dedup();
+        store.erasures_noted = store.erasures.len();
         if let Some(files) = &mut store.files {
-            files.sync()?;
+            files.sync_files()?;
         }
         Ok((store, report))
     }
@@ -112,24 +125,36 @@ impl Opening {
     fn run(&mut self) -> Result<()> {
         let content = self.files()?.read_index()?;
         let (numbers, _) = self.files()?.numbers()?;
-        let (head, body) =
-            match content.map(|content| index_file::decode(&content, &self.store.name)) {
-                None if numbers.is_empty() => return self.begin(),
-                None => self.without_index(IndexCondition::Missing),
-                Some(IndexFile::Damaged) => self.without_index(IndexCondition::Damaged),
-                Some(IndexFile::Foreign) => self.without_index(IndexCondition::Foreign),
-                Some(IndexFile::HeadOnly(head)) => {
-                    self.report.index = IndexCondition::Damaged;
-                    (Some(head), None)
-                }
-                Some(IndexFile::Whole(head, body)) => (Some(head), Some(body)),
-            };
+        let decoded = content.map(|content| {
+            let decoded = index_file::decode(&content, &self.store.name);
+            self.report.index_flaws = index_file::flaws(&content, &decoded);
+            decoded
+        });
+        let is_useful = matches!(decoded, Some(IndexFile::Whole(..) | IndexFile::HeadOnly(_)));
+        if self.store.options.is_all_logged && !is_useful {
+            return self.begin_again(&numbers);
+        }
+        let (head, body) = match decoded {
+            None if numbers.is_empty() => return self.begin(),
+            None => self.without_index(IndexCondition::Missing),
+            Some(IndexFile::Damaged) => self.without_index(IndexCondition::Damaged),
+            Some(IndexFile::Foreign) => self.without_index(IndexCondition::Foreign),
+            Some(IndexFile::HeadOnly(head)) => {
+                self.report.index = IndexCondition::Damaged;
+                (Some(head), None)
+            }
+            Some(IndexFile::Whole(head, body)) => (Some(head), Some(body)),
+        };
         let head = head.filter(|head| self.is_replayable(head));
         self.report.mark = head.map(|head| head.mark);
-        if let Some(head) = head.filter(|_| self.store.options.replayable_from.is_some()) {
-            self.cut(&head, &numbers)?;
+        if let (Some(head), Some(from)) = (&head, self.store.options.replayable_from) {
+            self.files()?.is_new |= head.mark < from; // what `begin` wrote
+            self.cut(head, &numbers)?;
         }
         self.highest = head.map_or(0, |head| head.last);
+        if let Some(body) = &body {
+            self.report.lost_before.clone_from(&body.lost);
+        }
         match (head, body) {
             (Some(head), Some(body)) if self.fits(&body)? => self.adopt(&head, *body)?,
             (_, body) => self.rebuild(body)?,
@@ -147,9 +172,20 @@ impl Opening {
         if let Some(from) = self.store.options.replayable_from {
             let mark = from.saturating_sub(1);
             self.report.mark = Some(mark);
-            self.store.write_index(mark, true)?;
+            self.files()?.is_new = true;
+            self.store.write_first_index(mark)?;
         }
         Ok(())
+    }
+
+    /// The power failed before the first checkpoint, and some of the files reached the disk.
+    fn begin_again(&mut self, numbers: &[u32]) -> Result<()> {
+        self.report.index_flaws.clear();
+        for number in numbers {
+            self.report.cut_bytes += self.files()?.length(*number)?;
+            self.files()?.remove(*number)?;
+        }
+        self.begin()
     }
 
     /// False if the log begins after the checkpoint: what is missing between could not be had.
@@ -174,7 +210,7 @@ impl Opening {
                 self.files()?.truncate(*number, head.tail_length)?;
             }
         }
-        self.files()?.sync()
+        self.files()?.sync_files()
     }
 
     /// True if the blocks are those the index was made of.
@@ -222,6 +258,7 @@ impl Opening {
         (store.lost, store.lost_bytes) = (body.lost, body.lost_bytes);
         (store.erasures, store.unreadable) = (body.erasures, body.unreadable);
         store.subjects = body.subjects.unwrap_or_default();
+        store.lifetimes_found = body.lifetimes.map(|rows| (rows, head.last + 1));
         store.blocks = body.blocks.into();
         self.latest_ns = body.last_timestamp_ns;
         self.removed.insert((1, body.first - 1));
@@ -267,14 +304,11 @@ impl Opening {
         if below > self.store.first {
             self.store.remove_below(below)?;
         }
+        let erased = self.erased.ranges().into_iter().flat_map(|(a, b)| a..=b);
+        let erased = erased.filter(|sequence| *sequence <= last);
+        self.store.erasures.extend(erased); // it does not matter if some are overwritten
         for (first, end) in self.removed.ranges() {
-            let mut from = first;
-            while let Some(sequence) = self.store.first_at_or_after(from)?
-                && sequence <= end.min(last)
-            {
-                self.store.remove(sequence, false)?;
-                from = sequence + 1;
-            }
+            self.store.remove_range(first, end.min(last))?;
         }
         Ok(())
     }
@@ -337,13 +371,19 @@ impl Opening {
             .removals
             .iter()
             .for_each(|range| self.removed.insert(*range));
+        found
+            .erasures
+            .iter()
+            .for_each(|range| self.erased.insert_range(*range));
         let garbage = (data.len() - found.end) as u64;
         if is_last && garbage > 0 {
             found.damage.pop();
             self.report.tail_bytes += garbage;
+            self.report.tail = (number, found.end as u64);
             self.files()?.truncate(number, found.end as u64)?;
         }
         for damage in &found.damage {
+            self.find_torn_erasures(damage);
             let after = damage.after.or((block.records > 0).then_some(block.last));
             self.damage.push((number, Damage { after, ..*damage }));
         }
@@ -360,6 +400,15 @@ impl Opening {
         self.count(&mut block, &mut found, &data);
         self.summarize(&mut block, found, data, is_last);
         Ok(Some(block))
+    }
+
+    /// What is damaged may be an erased record that was being overwritten.
+    fn find_torn_erasures(&mut self, damage: &Damage) {
+        let (after, before) = (damage.after.unwrap_or(0), damage.before.unwrap_or(u64::MAX));
+        for (first, last) in self.erased.ranges() {
+            let torn = first.max(after + 1)..=last.min(before - 1);
+            self.store.erasures.extend(torn);
+        }
     }
 
     fn leave_unreadable(&mut self, number: u32) -> Result<()> {
@@ -379,10 +428,14 @@ impl Opening {
             };
             block.appended(sequence, record.timestamp_ns, u64::from(place.bytes), 0);
             block.has_headers |= !record.headers.is_empty();
+            block.has_lifetimes |= lifetime::find(record.headers).is_some();
             if self.removed.contains(sequence) {
                 block.messages -= 1;
                 block.bytes -= u64::from(place.bytes);
                 block.deleted.insert(sequence);
+                if self.erased.contains(sequence) {
+                    self.store.erasures.push(sequence);
+                }
                 continue;
             }
             if id == NO_SUBJECT || record.subject != previous {
@@ -407,6 +460,7 @@ impl Opening {
             written: data.len(),
             data,
             removals: found.removals,
+            has_damage: !found.damage.is_empty(),
             ..Loaded::default()
         };
         if block.sealed && is_whole {

@@ -4,7 +4,7 @@
 //! its block. Both are noted in the last block by the next `write_out`. Space comes back later
 //! (`compaction`).
 
-use crate::block::Loaded;
+use crate::block::{Block, Loaded};
 use crate::bloom::Bloom;
 use crate::error::Result;
 use crate::record::{BlockKey, Record};
@@ -20,16 +20,18 @@ pub struct Gone {
 
 impl Store {
     /// Removes one message; answers with its bytes if it was there. With `erase`, the record is
-    /// overwritten by the next checkpoint.
+    /// overwritten by the next checkpoint, also if that is one after the next opening.
     pub fn remove(&mut self, sequence: u64, erase: bool) -> Result<Option<u64>> {
-        if !self.is_alive(sequence) {
-            return Ok(None);
-        }
         let position = self.position_of(sequence);
-        self.ensure(position)?;
-        let found = self
-            .loaded(position)
-            .and_then(|loaded| loaded.index.find(sequence));
+        let mut found = None;
+        if self.is_alive(sequence) {
+            self.ensure(position)?;
+            let loaded = self.loaded(position);
+            found = loaded.and_then(|loaded| loaded.index.find(sequence));
+        }
+        if let Some(lifetimes) = &mut self.lifetimes {
+            lifetimes.remove(sequence); // also if it was lost to damage
+        }
         let Some(place) = found else {
             return Ok(None);
         };
@@ -42,11 +44,9 @@ impl Store {
         self.subjects.removed(place.subject, sequence);
         if self.files.is_some() {
             match self.removals.last_mut() {
+                _ if erase => self.erasures.push(sequence), // whose note is of both
                 Some((_, last)) if *last + 1 == sequence => *last = sequence,
                 _ => self.removals.push((sequence, sequence)),
-            }
-            if erase {
-                self.erasures.push(sequence);
             }
         }
         if sequence == self.first {
@@ -54,6 +54,20 @@ impl Store {
         }
         self.reclaim_memory_at(position);
         Ok(Some(u64::from(place.bytes)))
+    }
+
+    /// Does an erasure again that a log tells of. The message may be removed already, and yet not
+    /// be overwritten.
+    pub fn replay_erasure(&mut self, sequence: u64) -> Result<()> {
+        let is_there = |block: &Block| block.first <= sequence && sequence <= block.last;
+        if self.remove(sequence, true)?.is_none()
+            && self.files.is_some()
+            && self.blocks.iter().any(is_there)
+            && !self.erasures.contains(&sequence)
+        {
+            self.erasures.push(sequence);
+        }
+        Ok(())
     }
 
     /// Removes those of a list that are there.
@@ -68,6 +82,18 @@ impl Store {
         Ok(gone)
     }
 
+    /// Removes those between two sequences, both included.
+    pub fn remove_range(&mut self, first: u64, last: u64) -> Result<()> {
+        let mut from = first;
+        while let Some(sequence) = self.first_at_or_after(from)?
+            && sequence <= last
+        {
+            self.remove(sequence, false)?;
+            from = sequence + 1;
+        }
+        Ok(())
+    }
+
     /// Removes everything below a sequence. Beyond the last one, the stream goes on from there.
     pub fn remove_below(&mut self, sequence: u64) -> Result<Gone> {
         let before = (self.messages, self.bytes);
@@ -75,6 +101,7 @@ impl Store {
             self.remove_everything();
             self.last = self.last.max(sequence - 1);
             self.first = self.last + 1;
+            self.forget_lifetimes_below(self.first);
         } else if sequence > self.first {
             for position in self.position_of(self.first)..=self.position_of(sequence) {
                 self.remove_front(position, sequence)?;
@@ -140,6 +167,7 @@ impl Store {
         let next = self.first_at_or_after(sequence)?;
         self.first = next.unwrap_or(self.last + 1);
         let first = self.first;
+        self.forget_lifetimes_below(first);
         for block in self
             .blocks
             .iter_mut()
@@ -153,6 +181,12 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    fn forget_lifetimes_below(&mut self, sequence: u64) {
+        if let Some(lifetimes) = &mut self.lifetimes {
+            lifetimes.remove_below(sequence);
+        }
     }
 
     /// Takes back everything above a sequence, as if it had never come. With a log this is a
@@ -181,11 +215,17 @@ impl Store {
             .back()
             .map_or(0, |block| block.last_timestamp_ns);
         self.first = self.first.min(self.last + 1);
+        if let Some(lifetimes) = &mut self.lifetimes {
+            lifetimes.remove_range(sequence + 1, u64::MAX);
+        }
+        self.aged = self.aged.min(sequence + 1);
         for block in &mut self.blocks {
-            block.deleted.remove_above(sequence);
+            // An erased message at the end has no record, so the block may end before it.
+            block.deleted.remove_above(block.last.min(sequence));
         }
         self.erasures.append(&mut self.underway.erasures);
         self.erasures.retain(|erased| *erased <= sequence);
+        self.erasures_noted = 0; // the notes of some may be gone
         if self.options.replayable_from.is_some() {
             self.write_index(mark, false)?;
         }

@@ -25,19 +25,22 @@ fn key() -> BlockKey {
 }
 
 impl Store {
-    /// Keeps the ids since a time for the next opening, if there are any.
+    /// Keeps the ids since a time for the next opening, if there are any. Those of messages that
+    /// are removed stay behind: nothing of an erased one may come back to the disk.
     pub fn save_ids(&mut self, ids: &RecentIds, since_ns: i64) -> Result<()> {
         let rows = ids.rows_since(since_ns);
+        let rows = rows.filter(|(_, sequence, _)| self.is_alive(*sequence));
+        let count = rows.clone().count();
         let ids_bytes: usize = rows.clone().map(|(id, ..)| id.0.len() + id.1.len()).sum();
-        let Some(files) = self.files.as_ref().filter(|_| rows.len() > 0) else {
+        let Some(files) = self.files.as_ref().filter(|_| count > 0) else {
             return Ok(());
         };
         if ids_bytes > IDS_BYTES_MAX {
             return Ok(());
         }
-        let size = HEAD_BYTES + rows.len() * ROW_BYTES + ids_bytes + HASH_BYTES;
+        let size = HEAD_BYTES + count * ROW_BYTES + ids_bytes + HASH_BYTES;
         let mut out = Vec::with_capacity(size);
-        for word in self.ids_head(rows.len()) {
+        for word in self.ids_head(count) {
             out.extend_from_slice(&word.to_le_bytes());
         }
         for (_, sequence, _) in rows.clone() {

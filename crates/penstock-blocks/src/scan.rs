@@ -6,14 +6,18 @@
 
 use crate::framing;
 use crate::index::{Index, NO_SUBJECT, Place};
-use crate::note::{self, Note, Range};
+use crate::note::{self, Note, Range as Sequences};
 use crate::record::{BlockKey, ERASED, HASH_BYTES, HEAD_BYTES, Record, SEQUENCE_MAX, TOMBSTONE};
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 const REPAIR_BYTES_MAX: usize = 1024; // trying all bits of more takes milliseconds
 
 /// Bytes that are no record, between two that are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Damage {
+    /// Where it begins in the block.
+    pub offset: u64,
     /// The messages before and after it, if the block has them.
     pub after: Option<u64>,
     pub before: Option<u64>,
@@ -24,7 +28,7 @@ pub(crate) struct Damage {
 
 impl Damage {
     /// The sequences that may have been lost, when the neighbours are these.
-    pub fn lost(&self, after: u64, before: u64) -> Option<Range> {
+    pub fn lost(&self, after: u64, before: u64) -> Option<Sequences> {
         let (first, last) = (after + 1, before.checked_sub(1)?);
         match self.suspect {
             Some(suspect) if (first..=last).contains(&suspect) => Some((suspect, suspect)),
@@ -37,9 +41,14 @@ impl Damage {
 pub(crate) struct Scan {
     /// Messages, without their subjects, which are not known here by number.
     pub index: Index,
-    pub removals: Vec<Range>,
+    pub removals: Vec<Sequences>,
+    /// Of them, those that are to be overwritten, or are already.
+    pub erasures: Vec<Sequences>,
     pub note_bytes: u64,
     pub damage: Vec<Damage>,
+    /// Notes and erased records that are not what was written and can be read all the same: where,
+    /// and what they were.
+    pub mended: Vec<(usize, Vec<u8>)>,
     pub framing: u64,
     /// Where the last whole record ends.
     pub end: usize,
@@ -89,6 +98,9 @@ impl Scan {
     fn take(&mut self, bytes: &[u8], offset: usize, record: &Record<'_>) {
         self.sealed = false;
         let sequence = record.sequence & SEQUENCE_MAX;
+        if record.sequence > SEQUENCE_MAX && !record.subject.is_empty() {
+            self.mended.push((offset, record.without_subject()));
+        }
         match (
             record.sequence & TOMBSTONE != 0,
             record.sequence & ERASED != 0,
@@ -137,10 +149,10 @@ impl Scan {
     fn take_note(&mut self, bytes: &[u8], record: &Record<'_>) {
         let body = &record.bytes()[HEAD_BYTES..record.total() - HASH_BYTES];
         match note::read(body) {
-            Note::Removed(ranges) => {
-                self.removals.extend(ranges);
-                self.note_bytes += record.total() as u64;
-                self.latest_ns = self.latest_ns.max(record.timestamp_ns);
+            Note::Removed(ranges) => self.take_removals(&ranges, record),
+            Note::Erasure(ranges) => {
+                self.take_removals(&ranges, record);
+                self.erasures.extend(ranges);
             }
             Note::Seal(seal) => {
                 self.check_framing(bytes, seal.framing);
@@ -149,6 +161,12 @@ impl Scan {
             }
             Note::Unknown => {}
         }
+    }
+
+    fn take_removals(&mut self, ranges: &[Sequences], record: &Record<'_>) {
+        self.removals.extend(ranges);
+        self.note_bytes += record.total() as u64;
+        self.latest_ns = self.latest_ns.max(record.timestamp_ns);
     }
 
     /// Compares with what the framing was when it was written. Behind damage that says nothing.
@@ -166,12 +184,13 @@ impl Scan {
             self.framing_unexplained = true;
             return;
         };
-        let sequence = self.index.sequence(ordinal);
+        let (sequence, place) = (self.index.sequence(ordinal), self.index.place(ordinal));
         self.damage.push(Damage {
+            offset: u64::from(place.offset),
             after: Some(sequence - 1),
             before: Some(sequence + 1),
             suspect: Some(sequence),
-            bytes: u64::from(self.index.place(ordinal).bytes),
+            bytes: u64::from(place.bytes),
         });
         self.index.take_out(ordinal);
         self.framing = expected;
@@ -185,9 +204,11 @@ impl Scan {
         {
             self.take(bytes, at, &record);
             self.end = end;
+            self.mended.push((at, repaired));
             return end;
         }
         self.damage.push(Damage {
+            offset: at as u64,
             after: (self.highest > 0).then_some(self.highest),
             before: None,
             suspect: suspect.filter(|sequence| *sequence <= SEQUENCE_MAX),
@@ -211,7 +232,9 @@ pub(crate) fn end_for(bytes: &[u8], key: &BlockKey, sequence: u64) -> usize {
             record.sequence & ERASED != 0,
         ) {
             (0, true) => match note::read(body) {
-                Note::Removed(ranges) => ranges.iter().map(|range| range.1).max().unwrap_or(0),
+                Note::Removed(ranges) | Note::Erasure(ranges) => {
+                    ranges.iter().map(|range| range.1).max().unwrap_or(0)
+                }
                 Note::Seal(seal) => seal.last,
                 Note::Unknown => 0,
             },
@@ -225,13 +248,39 @@ pub(crate) fn end_for(bytes: &[u8], key: &BlockKey, sequence: u64) -> usize {
     at.min(bytes.len())
 }
 
+/// Where records lie that have one of these sequences and do not verify.
+pub(crate) fn torn_records(
+    bytes: &[u8],
+    key: &BlockKey,
+    sequences: &BTreeSet<u64>,
+) -> Vec<Range<usize>> {
+    let mut torn = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if let Some(record) = Record::verified(&bytes[at..], key) {
+            at += record.total();
+            continue;
+        }
+        let end = resume(bytes, at, key).0;
+        // Several in a row: the length of each leads to the next.
+        while let Some(record) = Record::decode(&bytes[at..end]) {
+            if sequences.contains(&(record.sequence & SEQUENCE_MAX)) {
+                torn.push(at..at + record.total());
+            }
+            at += record.total();
+        }
+        at = end;
+    }
+    torn
+}
+
 /// Where the next record begins, and what sequence the damaged one has if it is only one.
 ///
 /// The length of the damaged record is believed if a record follows it, unless records between
 /// lead exactly there; those in the payload of a message do not, its hash comes after them.
 fn resume(bytes: &[u8], at: usize, key: &BlockKey) -> (usize, Option<u64>) {
     let intact = |start: usize| Record::verified(&bytes[start..], key);
-    let first_intact = |mut range: std::ops::Range<usize>| range.find(|at| intact(*at).is_some());
+    let first_intact = |mut range: Range<usize>| range.find(|at| intact(*at).is_some());
     if let Some(record) = Record::decode(&bytes[at..]) {
         let end = at + record.total();
         if end == bytes.len() || intact(end).is_some() {

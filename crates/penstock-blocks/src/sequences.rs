@@ -46,6 +46,19 @@ impl Bits {
         !self.chunks.is_empty() && self.chunks.get(&chunk).is_some_and(|c| c[word] & bit != 0)
     }
 
+    /// How many are in the set from a sequence on.
+    #[must_use]
+    pub fn count_from(&self, from: u64) -> u64 {
+        let (first, word, bit) = place(from);
+        let ones = |words: &[u64]| -> u64 { words.iter().map(|w| u64::from(w.count_ones())).sum() };
+        let chunks = self.chunks.range(first..);
+        let count: u64 = chunks.map(|(_, words)| ones(words.as_slice())).sum();
+        let below = self.chunks.get(&first).map_or(0, |words| {
+            ones(&words[..word]) + ones(&[words[word] & (bit - 1)])
+        });
+        count - below
+    }
+
     pub fn clear(&mut self) {
         self.chunks.clear();
     }

@@ -14,6 +14,7 @@ use crate::checkpoint::Underway;
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::index::Place;
+use crate::lifetimes::Lifetimes;
 use crate::note::{self, Range, Seal};
 use crate::record::{self, BlockKey, Content, RECORD_BYTES_MAX, SEQUENCE_MAX};
 use crate::subjects::Subjects;
@@ -28,6 +29,9 @@ pub struct Options {
     /// The first entry the commit log can replay. Blocks are cut back to a checkpoint made at
     /// that entry or later; without a log they keep what was written after it.
     pub replayable_from: Option<u64>,
+    /// The log has everything that was ever in the store. Nothing was made durable before the first
+    /// checkpoint, so blocks without an index are passed over.
+    pub is_all_logged: bool,
     /// The blocks may be the reference's, which does not seal them.
     pub foreign: bool,
 }
@@ -38,6 +42,7 @@ impl Default for Options {
             block_bytes_max: 8 << 20, // as the reference's
             cache_bytes_max: 64 << 20,
             replayable_from: None,
+            is_all_logged: false,
             foreign: false,
         }
     }
@@ -81,6 +86,8 @@ pub struct Store {
     pub(crate) last_subject: u32,
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
+    /// What was appended since somebody asked, though it may be gone again.
+    pub(crate) appended_bytes: u64,
     /// The first message's sequence; one above `last` if there is none.
     pub(crate) first: u64,
     pub(crate) last: u64,
@@ -90,6 +97,14 @@ pub struct Store {
     pub(crate) removals: Vec<Range>,
     /// Removed messages whose bytes are to be overwritten.
     pub(crate) erasures: Vec<u64>,
+    /// How many of them, from the front, notes tell of.
+    pub(crate) erasures_noted: usize,
+    /// Of the messages that have one, if somebody wants to know.
+    pub(crate) lifetimes: Option<Lifetimes>,
+    /// What the index has of them, until somebody does, and up to which sequence.
+    pub(crate) lifetimes_found: Option<(Vec<(u64, i64)>, u64)>,
+    /// Messages below this one are old, and stay all the same.
+    pub(crate) aged: u64,
     pub(crate) underway: Underway,
     /// Subjects appended to since the last `enforce`, where there is a limit for each.
     pub(crate) touched: Option<Vec<u32>>,
@@ -127,12 +142,17 @@ impl Store {
             last_subject: 0,
             messages: 0,
             bytes: 0,
+            appended_bytes: 0,
             first: 1,
             last: 0,
             last_timestamp_ns: 0,
             first_noted: 1,
             removals: Vec::new(),
             erasures: Vec::new(),
+            erasures_noted: 0,
+            lifetimes: None,
+            lifetimes_found: None,
+            aged: 0,
             underway: Underway::default(),
             touched: None,
             subject_messages_max: 0,
@@ -238,9 +258,18 @@ impl Store {
         }
         self.messages += 1;
         self.bytes += bytes as u64;
+        self.appended_bytes += bytes as u64;
         self.last = sequence;
         self.last_timestamp_ns = content.timestamp_ns;
+        if !content.headers.is_empty() {
+            self.note_lifetime(sequence, content.timestamp_ns, content.headers);
+        }
         Ok(())
+    }
+
+    /// How much was appended since the last time.
+    pub fn take_appended_bytes(&mut self) -> u64 {
+        std::mem::take(&mut self.appended_bytes)
     }
 
     /// Sees to it that there is a last block in memory with room for so much more.
@@ -282,8 +311,10 @@ impl Store {
                 .max()
                 .map_or(1, |number| number + 1);
             self.blocks.push_back(Block::new(number, self.last));
+            let mut data = self.cache.take_spare();
+            data.clear();
             self.tail = Some(Loaded {
-                data: self.cache.take_spare(),
+                data,
                 ..Loaded::default()
             });
             self.tail_key = self

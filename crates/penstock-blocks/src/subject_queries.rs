@@ -240,7 +240,7 @@ impl Store {
     }
 
     /// Visits the subjects a filter means and their counts, in the order of their bytes.
-    pub fn subjects(&self, filter: &Filter, mut visit: impl FnMut(&[u8], u64)) {
+    pub fn subjects(&mut self, filter: &Filter, mut visit: impl FnMut(&[u8], u64)) {
         let mut ids = self.subjects.matching(filter);
         ids.sort_unstable_by(|a, b| self.subjects.key(*a).cmp(self.subjects.key(*b)));
         for id in ids {

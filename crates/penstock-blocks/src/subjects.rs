@@ -1,15 +1,17 @@
 //! The subject table: for every subject with messages its count and its first and last sequence.
 //!
 //! Strategy: forty bytes and the subject's own, in two plain vectors; a hash table of slot numbers
-//! finds a subject, and a walk over the slots answers wildcards (ten million a second; only what
-//! matched is sorted). First and last are exact until an end is removed; then they are bounds,
-//! marked as such, and whoever needs the exact one searches from the bound and puts it back.
+//! finds a subject, and `Orders` those that a wildcard means. First and last are exact until an end
+//! is removed; then they are bounds, marked as such, and whoever needs the exact one searches from
+//! the bound and puts it back.
 
 use crate::pattern::Filter;
+use crate::subject_order::{Names, Orders};
 use ahash::RandomState;
 use hashbrown::HashTable;
 
-const GARBAGE_BYTES_MIN: usize = 1 << 16; // below that, subjects are not moved together
+// Below that, subjects are not moved together.
+const GARBAGE_BYTES_MIN: usize = if cfg!(test) { 64 } else { 1 << 16 };
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Subject {
@@ -30,9 +32,10 @@ pub(crate) struct Subjects {
     garbage_bytes: usize,
     table: HashTable<u32>,
     hashing: RandomState,
+    orders: Orders,
 }
 
-fn key_of<'a>(keys: &'a [u8], subject: &Subject) -> &'a [u8] {
+pub(crate) fn key_of<'a>(keys: &'a [u8], subject: &Subject) -> &'a [u8] {
     let start = subject.key_start as usize;
     &keys[start..start + subject.key_length as usize]
 }
@@ -173,12 +176,26 @@ impl Subjects {
         if let Ok(entry) = self.table.find_entry(hash, |known| *known == id) {
             entry.remove();
         }
-        self.slots[id as usize] = Subject::default();
-        self.free.push(id);
-        self.garbage_bytes += slot.key_length as usize;
+        if !self.orders.keeps(id as usize) {
+            self.empty(id);
+            self.free.push(id);
+        } else if let Some(covered) = self.orders.give_up(id as usize) {
+            for id in covered.start as u32..covered.end as u32 {
+                if self.slots[id as usize].count == 0 {
+                    self.empty(id);
+                    self.free.push(id);
+                }
+            }
+        }
         if self.garbage_bytes > GARBAGE_BYTES_MIN.max(self.keys.len() / 2) {
             self.move_together();
         }
+    }
+
+    /// The bytes of a subject without messages are needed no more.
+    fn empty(&mut self, id: u32) {
+        let slot = std::mem::take(&mut self.slots[id as usize]);
+        self.garbage_bytes += slot.key_length as usize;
     }
 
     pub fn clear(&mut self) {
@@ -187,7 +204,7 @@ impl Subjects {
 
     fn move_together(&mut self) {
         let mut keys = Vec::with_capacity(self.keys.len() - self.garbage_bytes);
-        for slot in self.slots.iter_mut().filter(|slot| slot.count > 0) {
+        for slot in &mut self.slots {
             let start = keys.len() as u64;
             keys.extend_from_slice(key_of(&self.keys, slot));
             slot.key_start = start;
@@ -205,17 +222,37 @@ impl Subjects {
         used.map(|(id, _)| id as u32)
     }
 
-    /// The subjects a filter means, in no order.
-    pub fn matching(&self, filter: &Filter) -> Vec<u32> {
+    /// The subjects a filter means, in no order, each once.
+    pub fn matching(&mut self, filter: &Filter) -> Vec<u32> {
         if let Some(literals) = filter.literals() {
             let mut ids: Vec<u32> = literals.iter().filter_map(|key| self.find(key)).collect();
             ids.sort_unstable();
             ids.dedup();
             return ids;
         }
-        self.ids()
-            .filter(|id| filter.matches(self.key(*id)))
-            .collect()
+        if filter.is_everything() {
+            return self.ids().collect();
+        }
+        self.sort_piece();
+        let Subjects { slots, keys, .. } = self;
+        self.orders.matching(Names { slots, keys }, filter)
+    }
+
+    fn sort_piece(&mut self) {
+        let Some(range) = self.orders.unsorted(self.slots.len()) else {
+            return;
+        };
+        let Subjects { slots, keys, .. } = self;
+        if !self.orders.sort(Names { slots, keys }, range.clone()) {
+            return;
+        }
+        // From now on none of them is given to another subject.
+        self.free.retain(|id| !range.contains(&(*id as usize)));
+        for id in range {
+            if self.slots[id].count == 0 {
+                self.empty(id as u32);
+            }
+        }
     }
 
     pub fn bytes(&self) -> usize {
@@ -223,5 +260,104 @@ impl Subjects {
             + self.keys.capacity()
             + self.table.allocation_size()
             + self.free.capacity() * 4
+            + self.orders.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Subjects;
+    use crate::pattern::{Filter, matches};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Publish(String),
+        /// The oldest message of one of the subjects there are.
+        Remove(prop::sample::Index),
+        Ask(Vec<String>),
+    }
+
+    fn tokens(token: &'static str, last: &'static str) -> impl Strategy<Value = String> {
+        (prop::collection::vec(token, 0..4), last).prop_map(|(mut tokens, last)| {
+            tokens.push(last);
+            tokens.join(".")
+        })
+    }
+
+    /// Bytes around the dot, and subjects that begin like others.
+    fn subject() -> impl Strategy<Value = String> {
+        tokens("[ab/-]|[ab]{2}", "[abc/-]|[ab]{2}")
+    }
+
+    fn pattern() -> impl Strategy<Value = String> {
+        tokens("[ab-]|[ab]{2}|[*]", "[abc/-]|[*]|>")
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => subject().prop_map(Step::Publish),
+            3 => any::<prop::sample::Index>().prop_map(Step::Remove),
+            2 => prop::collection::vec(pattern(), 1..4).prop_map(Step::Ask),
+        ]
+    }
+
+    fn matching(subjects: &mut Subjects, patterns: &[String]) -> Vec<String> {
+        let ids = subjects.matching(&Filter::new(patterns));
+        let key = |id: &u32| String::from_utf8_lossy(subjects.key(*id)).into_owned();
+        let mut found: Vec<String> = ids.iter().map(key).collect();
+        found.sort();
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn wildcards_mean_what_they_say(
+            begin in prop::collection::vec(subject(), 0..120),
+            steps in prop::collection::vec(step(), 1..300),
+        ) {
+            let mut subjects = Subjects::default();
+            let mut model: BTreeMap<String, u64> = BTreeMap::new();
+            let steps = begin.into_iter().map(Step::Publish).chain(steps);
+            for (step, sequence) in steps.zip(1..) {
+                match step {
+                    Step::Publish(subject) => {
+                        let id = subjects.intern(subject.as_bytes());
+                        subjects.appended(id, sequence);
+                        *model.entry(subject).or_default() += 1;
+                    }
+                    Step::Remove(index) if !model.is_empty() => {
+                        let subject = model.keys().nth(index.index(model.len())).cloned();
+                        let subject = subject.unwrap_or_default();
+                        let Some(id) = subjects.find(subject.as_bytes()) else {
+                            return Err(TestCaseError::fail(format!("{subject} is missing")));
+                        };
+                        subjects.removed(id, subjects.get(id).first);
+                        match model.get_mut(&subject) {
+                            Some(count) if *count > 1 => *count -= 1,
+                            _ => drop(model.remove(&subject)),
+                        }
+                    }
+                    Step::Remove(_) => {}
+                    Step::Ask(patterns) => {
+                        let is_meant = |subject: &&String| {
+                            let meant = |pattern: &String| {
+                                matches(pattern.as_bytes(), subject.as_bytes())
+                            };
+                            patterns.iter().any(meant)
+                        };
+                        let expected: Vec<String> =
+                            model.keys().filter(is_meant).cloned().collect();
+                        // Again and again, so that it becomes worth an order.
+                        for _ in 0..3 {
+                            prop_assert_eq!(&matching(&mut subjects, &patterns), &expected);
+                        }
+                    }
+                }
+                prop_assert_eq!(subjects.len(), model.len());
+            }
+        }
     }
 }

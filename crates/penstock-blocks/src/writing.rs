@@ -3,7 +3,6 @@
 
 use crate::error::Result;
 use crate::note;
-use crate::record::{self, BlockKey, Record};
 use crate::store::Store;
 
 const NOTE_BYTES: usize = 64; // a note without its ranges, generously
@@ -44,7 +43,8 @@ impl Store {
 
     /// Puts what was removed since the last time into the last block.
     pub(crate) fn note_removals(&mut self) -> Result<()> {
-        if self.removals.is_empty() && self.first == self.first_noted {
+        let is_noted = self.erasures_noted == self.erasures.len();
+        if is_noted && self.removals.is_empty() && self.first == self.first_noted {
             return Ok(());
         }
         self.make_room(NOTE_BYTES)?;
@@ -60,24 +60,32 @@ impl Store {
         let (Some(tail), Some(block)) = (&mut self.tail, self.blocks.back_mut()) else {
             return Ok(());
         };
-        if let Some(key) = &self.tail_key
-            && !ranges.is_empty()
-        {
+        let Some(key) = &self.tail_key else {
+            return Ok(());
+        };
+        if !ranges.is_empty() {
             note::write_removed(&mut tail.data, key, self.last_timestamp_ns, &ranges);
-            block.note_bytes += tail.data.len() as u64 - block.length;
-            block.length = tail.data.len() as u64;
-            tail.removals.extend(ranges);
         }
+        let unnoted = self.erasures[self.erasures_noted..].iter();
+        let mut erasures: Vec<_> = unnoted.map(|sequence| (*sequence, *sequence)).collect();
+        note::join(&mut erasures);
+        note::write_erasures(&mut tail.data, key, self.last_timestamp_ns, &erasures);
+        self.erasures_noted = self.erasures.len();
+        block.note_bytes += tail.data.len() as u64 - block.length;
+        block.length = tail.data.len() as u64;
+        tail.removals.extend(ranges);
+        tail.removals.extend(erasures);
         Ok(())
     }
 
-    /// Bytes that `write_out` would write.
+    /// Bytes that a checkpoint would write; a block without messages goes before.
     #[must_use]
     pub fn unwritten_bytes(&self) -> u64 {
         let tail = self.tail.iter();
         let sealed = self
             .unwritten
             .iter()
+            .filter(|number| !self.is_empty_block(**number))
             .filter_map(|number| self.cache.get(*number));
         tail.chain(sealed)
             .map(|loaded| (loaded.data.len() - loaded.written) as u64)
@@ -95,36 +103,5 @@ impl Store {
             Some(files) => files.sync(),
             None => Ok(()),
         }
-    }
-
-    pub(crate) fn erase_record(&mut self, sequence: u64) -> Result<bool> {
-        let position = self.blocks.partition_point(|block| block.last < sequence);
-        if position >= self.blocks.len() {
-            return Ok(false);
-        }
-        self.ensure_data(position)?;
-        let number = self.blocks[position].number;
-        let is_tail = position + 1 == self.blocks.len() && self.tail.is_some();
-        let loaded = match &mut self.tail {
-            Some(tail) if is_tail => Some(tail),
-            _ => self.cache.get_mut(number),
-        };
-        let (Some(loaded), Some(files)) = (loaded, &mut self.files) else {
-            return Ok(false);
-        };
-        let Some(place) = loaded.index.find(sequence) else {
-            return Ok(false);
-        };
-        let offset = place.offset as usize;
-        let key = BlockKey::new(&self.name, number);
-        let record = Record::decode(&loaded.data[offset..]);
-        let Some(record) = record.filter(|record| record.sequence == sequence) else {
-            return Ok(false);
-        };
-        let bytes = record::erased(&record, &key);
-        files.write(number, u64::from(place.offset), &bytes)?;
-        loaded.data[offset..offset + bytes.len()].copy_from_slice(&bytes);
-        loaded.index.take_out(loaded.index.at_or_after(sequence));
-        Ok(true)
     }
 }

@@ -359,3 +359,52 @@ fn an_older_index_does_not_bring_the_past_back() {
     assert_eq!((report.index, report.mark), (IndexCondition::Stale, None));
     model.check(&mut store);
 }
+
+/// A flipped bit anywhere is told with the place where it is: by the opening (the index, the end of
+/// the last block) or by the examination of the blocks. Looking on an overlay of it is the same.
+#[test]
+fn an_examination_finds_every_flipped_bit() {
+    for closed in [true, false] {
+        let (disk, model) = filled(closed);
+        for file in FILES {
+            let Some(content) = read(&disk, file) else {
+                continue;
+            };
+            for bit in (0..content.len() * 8).step_by(STEP * 4 + 1) {
+                let copy = copy(&disk);
+                let (mut flipped, byte) = (content.clone(), bit as u64 / 8);
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                write(&copy, file, &flipped);
+                let told = format!("bit {bit} of {file}, closed: {closed}");
+                let (mut store, report) = open(&copy, "s");
+                let mut flaws = Vec::new();
+                let mut next = Some(0);
+                while let Some(number) = next {
+                    let found = store.examine(number).unwrap();
+                    flaws.extend(found.0);
+                    next = found.1;
+                }
+                let is_cut = report.tail_bytes > 0 && byte >= report.tail.1;
+                let is_told = flaws.iter().any(|flaw| {
+                    let place = flaw.offset..flaw.offset + flaw.bytes;
+                    file == format!("msgs/{}.blk", flaw.number) && place.contains(&byte)
+                });
+                let is_index = file == "index" && report.index_flaws.iter().any(|at| *at <= byte);
+                assert!(
+                    is_cut || is_told || is_index,
+                    "{told}: {flaws:?} {report:?}"
+                );
+                let mut sequences: Vec<_> =
+                    flaws.iter().flat_map(|flaw| flaw.lost.clone()).collect();
+                sequences.sort_unstable();
+                assert!(
+                    is_cut || sequences == store.lost().0,
+                    "{told}: {flaws:?} {report:?}"
+                );
+                let lost: u64 = store.lost().0.iter().map(|(a, b)| b - a + 1).sum();
+                let missing = model.messages.len() as u64 - store.state().unwrap().messages;
+                assert!(lost == missing || is_cut, "{told}: {flaws:?} {report:?}");
+            }
+        }
+    }
+}

@@ -200,6 +200,7 @@ fn subjects() {
     let mut visited = 0;
     store.subjects(&Filter::new(&["events.*.77*"]), |_, _| visited += 1);
     rate("a walk over the table", count, started);
+    wildcards(&mut store);
     let started = Instant::now();
     store.subjects(&Filter::everything(), |_, _| visited += 1);
     rate("all in order", count, started);
@@ -224,6 +225,29 @@ fn subjects() {
         store.write_out().unwrap();
     }
     rate("append and evict at one per subject", 200 * TURN, started);
+}
+
+/// Until everything is in order, and then.
+fn wildcards(store: &mut Store) {
+    for pattern in ["events.77.*", "events.*.77", "*.*.77.>"] {
+        let filter = Filter::new(&[pattern]);
+        let mut times = Vec::new();
+        for _ in 0..100 {
+            let started = Instant::now();
+            store.subjects(&filter, |_, _| ());
+            times.push(started.elapsed().as_micros());
+        }
+        let most = times.iter().max().copied().unwrap_or(0);
+        println!(
+            "{pattern}: at first {} us, at most {most} us, then {} us",
+            times[0], times[99]
+        );
+    }
+    let (table, _) = store.memory_bytes();
+    println!(
+        "in order: table {} B each",
+        table as u64 / store.state().unwrap().subjects
+    );
 }
 
 #[test]

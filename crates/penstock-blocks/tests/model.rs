@@ -179,7 +179,7 @@ impl Bench {
         {
             self.model.messages.pop_first();
         }
-        let expired = self.store.expire(cut).unwrap();
+        let expired = self.store.expire(cut, u64::MAX).unwrap();
         assert_eq!(expired as usize, before - self.model.messages.len());
     }
 

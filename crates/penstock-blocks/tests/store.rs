@@ -236,3 +236,59 @@ fn damage_that_comes_while_running_is_told_when_it_is_met() {
     assert!(store.load(sequence + 1).unwrap().is_some());
     assert_eq!(store.state().unwrap().messages, 99);
 }
+
+/// However many they are, and what was not written yet needs no space for it.
+#[test]
+fn purged_blocks_go_with_the_next_checkpoint() {
+    let disk = Arc::new(SimulatedDisk::new(1));
+    let mut store = open(&disk);
+    append(&mut store, 1000, "a", b"written and soon of no use");
+    store.checkpoint(1, false).unwrap();
+    append(&mut store, 1000, "a", b"not written, of no use either");
+    let unwritten = store.unwritten_bytes();
+    store.remove_below(2001).unwrap();
+    assert!(store.unwritten_bytes() < 2500, "of {unwritten}");
+    let before = disk.list("streams/s/msgs").unwrap();
+    assert!(before.len() > 20);
+    let mut checkpoint = store.begin_checkpoint(2, false).unwrap().unwrap();
+    checkpoint.write();
+    assert!(!store.end_checkpoint(&checkpoint).unwrap());
+    assert_eq!(disk.list("streams/s/msgs").unwrap().len(), 1);
+    let mut again = open(&disk);
+    assert_eq!(again.state().unwrap().last_sequence, 2000);
+    assert_eq!(again.state().unwrap().messages, 0);
+    assert!(again.lost().0.is_empty());
+}
+
+#[test]
+fn what_was_appended_is_counted_once_though_it_is_gone() {
+    let mut store = open(&Arc::new(SimulatedDisk::new(1)));
+    append(&mut store, 10, "a", b"something");
+    let bytes = store.state().unwrap().bytes;
+    store.remove_below(11).unwrap();
+    assert_eq!(store.take_appended_bytes(), bytes);
+    assert_eq!(store.take_appended_bytes(), 0);
+}
+
+#[test]
+fn a_long_walk_keeps_two_blocks_however_much_room_there_is() {
+    let disk = Arc::new(SimulatedDisk::new(1));
+    let mut store = open(&disk);
+    for _ in 0..100 {
+        append(&mut store, 40, "a", &[7; 20]); // about one block
+        store.sync().unwrap();
+    }
+    let (_, written) = store.memory_bytes();
+    for sequence in 1..=4000 {
+        let message = store.load(sequence).unwrap().unwrap();
+        assert_eq!(message.message, [7; 20]);
+    }
+    let (_, walked) = store.memory_bytes();
+    // The indexes of all blocks stay, 24 bytes a message; the records would be twice as many.
+    assert!(written < 150_000 && walked < 150_000, "{written}, {walked}");
+    assert_eq!(store.load(500).unwrap().unwrap().sequence, 500);
+
+    let mut memory = Store::in_memory("s", Options::default());
+    append(&mut memory, 1000, "a", &[7; 20]);
+    assert_eq!(memory.load(1).unwrap().unwrap().message, [7; 20]);
+}

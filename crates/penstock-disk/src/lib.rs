@@ -2,16 +2,19 @@
 //!
 //! Strategy: the storage crates take a `Disk` as an argument. `RealDisk` is the operating system's;
 //! `SimulatedDisk` lives in memory, remembers what was synced and what was not, and forgets some
-//! of the latter when the power is cut, reproducibly from a seed. Nothing here is smart: a write
-//! is durable after `File::sync`, a name (created, renamed, removed) after `sync_directory` of the
-//! directory that holds it, and neither implies the other.
+//! of the latter when the power is cut, reproducibly from a seed; `OverlayDisk` reads the operating
+//! system's files and writes none. Nothing here is smart: a write is durable after `File::sync`, a
+//! name (created, renamed, removed) after `sync_directory` of the directory that holds it, and
+//! neither implies the other.
 
 mod content;
 mod names;
+mod overlay;
 mod random;
 mod real;
 mod simulated;
 
+pub use overlay::OverlayDisk;
 pub use real::{LockGuard, RealDisk};
 pub use simulated::{Operation, SimulatedDisk};
 

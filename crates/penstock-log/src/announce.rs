@@ -25,13 +25,27 @@ pub(crate) struct State {
     pub undurable_bytes: u64,
     pub durable: u64,
     pub failure: Option<String>,
-    /// Segments that end at or before this entry may go.
+    /// Segments that end at or before this entry may go; how far that is done.
     pub cut: u64,
+    pub cut_done: u64,
+    /// Entries up to this one are to leave no trace once they are cut; what the writer knows.
+    pub forget: u64,
+    pub forget_known: u64,
     pub segments: usize,
+    /// The first entry of the oldest segment.
+    pub oldest: u64,
     pub stopping: bool,
+    /// Whether a segment that may go is kept to be overwritten.
+    pub keeps_spare: bool,
     buffers: Vec<Vec<u8>>,
     buffers_bytes: usize,
     signalled: bool,
+}
+
+impl State {
+    fn is_cut_due(&self) -> bool {
+        self.cut != self.cut_done || self.forget != self.forget_known
+    }
 }
 
 pub(crate) struct Shared {
@@ -43,11 +57,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new(durable: u64, segments: usize) -> io::Result<Shared> {
+    pub fn new(durable: u64, segments: usize, oldest: u64) -> io::Result<Shared> {
         let (receiver, sender) = io::pipe()?;
         let state = State {
             durable,
             segments,
+            oldest,
+            keeps_spare: true,
             ..State::default()
         };
         Ok(Shared {
@@ -72,7 +88,9 @@ impl Shared {
         }
         let entries = &group.bytes[GROUP_HEADER_BYTES..];
         state.undurable_bytes += entries.len() as u64;
+        let forget = state.forget;
         if let Some(last) = state.waiting.last_mut()
+            && (last.first > forget || group.first <= forget)
             && entries.len() <= COPIED_BYTES_MAX
             && last.bytes.len() <= GATHERED_BYTES_MAX
         {
@@ -93,10 +111,13 @@ impl Shared {
         self.work.notify_one();
     }
 
-    /// Waits until there is something to write, to cut, or to stop for.
-    pub fn wait_work(&self, cut_done: u64) -> MutexGuard<'_, State> {
+    /// Waits until there is something to write, to cut, to give up, or to stop for.
+    pub fn wait_work(&self, keeps_spare: bool) -> MutexGuard<'_, State> {
         let idle = |state: &mut State| {
-            state.waiting.is_empty() && state.cut == cut_done && !state.stopping
+            state.waiting.is_empty()
+                && !state.is_cut_due()
+                && state.keeps_spare == keeps_spare
+                && !state.stopping
         };
         let waited = self.work.wait_while(self.lock(), idle);
         waited.unwrap_or_else(PoisonError::into_inner)
@@ -107,6 +128,34 @@ impl Shared {
         let early = |state: &mut State| state.durable < entry && state.failure.is_none();
         let waited = self.progress.wait_while(self.lock(), early);
         waited.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until everything is cut that was to be cut, or never will be.
+    pub fn wait_cut(&self) -> io::Result<()> {
+        let early =
+            |state: &mut State| state.is_cut_due() && state.failure.is_none() && !state.stopping;
+        let waited = self.progress.wait_while(self.lock(), early);
+        let state = waited.unwrap_or_else(PoisonError::into_inner);
+        match &state.failure {
+            Some(text) => Err(io::Error::other(text.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// A step of cutting is done.
+    pub fn cut(&self, forget: u64, done: Option<u64>, segments: usize, oldest: u64) {
+        let mut state = self.lock();
+        (state.segments, state.oldest, state.forget_known) = (segments, oldest, forget);
+        state.cut_done = done.unwrap_or(state.cut_done);
+        drop(state);
+        self.progress.notify_all();
+    }
+
+    /// Nothing more is written; whoever waits need not.
+    pub fn stop(&self) {
+        self.lock().stopping = true;
+        self.work.notify_one();
+        self.progress.notify_all();
     }
 
     /// The groups are durable: announces it and takes their buffers back.

@@ -2,6 +2,7 @@
 
 use crate::announce::{Group, Shared};
 use crate::format::{GROUP_HEADER_BYTES, push_entry};
+use crate::remains::Remains;
 use crate::replay::{Replay, Tail, find_tail};
 use crate::segment::{self, Segment};
 use crate::writer::Writer;
@@ -63,6 +64,8 @@ enum Engine {
 
 /// One writer, no locks: the log belongs to one task; only its own thread works beside it.
 pub struct Log {
+    disk: Arc<dyn Disk>,
+    directory: String,
     shared: Arc<Shared>,
     engine: Engine,
     buffer: Vec<u8>,
@@ -86,19 +89,23 @@ impl Log {
             None => Tail {
                 next: options.entry_first.max(1),
                 torn: None,
+                end: None,
+                mended: None,
             },
         };
         let next = tail.next;
         firsts.retain(|first| *first != next); // a last segment without entries is replaced
         let salt = options.salt_of(next);
-        let current = Segment::create(&*disk, directory, next, salt)?;
+        let current = Segment::create(&*disk, directory, next, salt, false)?;
         let mut all = VecDeque::from(firsts.clone());
         all.push_back(next);
         let replay = Replay::new(Arc::clone(&disk), directory, options.damage, firsts, tail);
-        let shared = Arc::new(Shared::new(next - 1, all.len())?);
-        let writer = Writer::new(disk, directory, options, all, current);
+        let shared = Arc::new(Shared::new(next - 1, all.len(), all[0])?);
+        let writer = Writer::new(Arc::clone(&disk), directory, options, all, current);
         let engine = start(writer, &shared, options.threaded)?;
         let log = Log {
+            disk,
+            directory: directory.to_owned(),
             shared,
             engine,
             buffer: vec![0; GROUP_HEADER_BYTES],
@@ -173,12 +180,54 @@ impl Log {
         self.shared.lock().segments
     }
 
+    /// The first entry of the oldest segment: what is before it is not in the log.
+    #[must_use]
+    pub fn oldest(&self) -> u64 {
+        self.shared.lock().oldest
+    }
+
+    /// Everything appended so far is to leave no trace once it is cut: from here on entries go to
+    /// another segment, and the files that had earlier ones wait for `Remains::overwrite` instead
+    /// of being used again. Returns at once; what was appended is committed.
+    pub fn forget(&mut self) {
+        self.commit();
+        self.shared.lock().forget = self.last;
+        self.shared.wake();
+    }
+
+    /// What `forget` and `cut` have set aside, now and until it is overwritten.
+    #[must_use]
+    pub fn remains(&self) -> Remains {
+        let is_threaded = matches!(self.engine, Engine::Thread(_));
+        Remains {
+            disk: Arc::clone(&self.disk),
+            directory: self.directory.clone(),
+            shared: is_threaded.then(|| Arc::clone(&self.shared)),
+        }
+    }
+
+    /// Whether something is set aside, perhaps since an earlier life.
+    pub fn has_remains(&self) -> io::Result<bool> {
+        Ok(!segment::set_aside(&*self.disk, &self.directory)?.is_empty())
+    }
+
     /// Lets go of the segments whose entries are all at or before this one. Returns at once.
     pub fn cut(&mut self, entry: u64) {
         let mut state = self.shared.lock();
         state.cut = state.cut.max(entry.min(state.durable));
         drop(state);
         self.shared.wake();
+    }
+
+    /// Whether a segment that may go is kept, to be overwritten by the next one. Where space is
+    /// short it is not, and the one there is goes. Returns at once.
+    pub fn keep_spare(&mut self, wanted: bool) {
+        let mut state = self.shared.lock();
+        if state.keeps_spare != wanted {
+            state.keeps_spare = wanted;
+            drop(state);
+            self.shared.wake();
+        }
     }
 
     /// Blocks until a committed entry is durable; an error says why it never will be.
@@ -195,6 +244,17 @@ impl Log {
         }
     }
 
+    /// Waits for the thread to end: what is committed is written before, what is only appended is
+    /// not. Nothing becomes durable afterwards. Whoever drops the log need not call it.
+    pub fn close(&mut self) {
+        if let Engine::Thread(thread) = &mut self.engine {
+            self.shared.stop();
+            if let Some(Err(_panic)) = thread.take().map(JoinHandle::join) {
+                // the writer has told its own end as a failure
+            }
+        }
+    }
+
     /// Without a thread: one write with its sync, and one step of a cut. False if a thread does
     /// that, or if nothing can be done any more.
     pub fn write_waiting(&mut self) -> bool {
@@ -208,16 +268,9 @@ impl Log {
     }
 }
 
-/// What is committed is written before the log goes; what is only appended is not.
 impl Drop for Log {
     fn drop(&mut self) {
-        if let Engine::Thread(thread) = &mut self.engine {
-            self.shared.lock().stopping = true;
-            self.shared.wake();
-            if let Some(Err(_panic)) = thread.take().map(JoinHandle::join) {
-                // the writer has told its own end as a failure
-            }
-        }
+        self.close();
     }
 }
 

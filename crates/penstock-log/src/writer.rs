@@ -1,9 +1,10 @@
 //! The writer: joins the groups that wait into one, writes it, syncs, announces; and retires
-//! segments, one at a time between writes. It runs in a thread of its own, or step by step where
+//! segments, one at a time between writes. Entries that are to be forgotten never share a segment
+//! with later ones. It runs in a thread of its own, or step by step where
 //! a simulation decides when the disk gets its turn.
 
 use crate::announce::{Group, Shared};
-use crate::format::{GROUP_HEADER_BYTES, seal_group};
+use crate::format::{GROUP_HEADER_BYTES, seal_group, sealed_bytes};
 use crate::log::Options;
 use crate::segment::{self, Segment};
 use penstock_disk::Disk;
@@ -22,7 +23,11 @@ pub(crate) struct Writer {
     current: Segment,
     taken: Vec<Group>,
     joined: Vec<u8>,
-    cut_done: u64,
+    /// The entry that comes next.
+    next: u64,
+    /// Entries up to here are to leave no trace.
+    forget: u64,
+    keeps_spare: bool,
 }
 
 impl Writer {
@@ -33,6 +38,7 @@ impl Writer {
         firsts: VecDeque<u64>,
         current: Segment,
     ) -> Writer {
+        let next = firsts.back().copied().unwrap_or(1);
         Writer {
             disk,
             directory: directory.to_owned(),
@@ -41,7 +47,9 @@ impl Writer {
             current,
             taken: Vec::new(),
             joined: Vec::new(),
-            cut_done: 0,
+            next,
+            forget: 0,
+            keeps_spare: true,
         }
     }
 
@@ -49,7 +57,7 @@ impl Writer {
     pub fn run(mut self, shared: &Shared) {
         let _ending = Ending(shared);
         loop {
-            let state = shared.wait_work(self.cut_done);
+            let state = shared.wait_work(self.keeps_spare);
             if state.failure.is_some() || (state.stopping && state.waiting.is_empty()) {
                 return;
             }
@@ -58,27 +66,53 @@ impl Writer {
         }
     }
 
-    /// One group and one step of cutting, if they are due.
+    /// One group, one step of cutting, and the end of the spare, if they are due.
     pub fn step(&mut self, shared: &Shared) {
         let mut state = shared.lock();
         if state.failure.is_some() {
             return;
         }
-        let cut = state.cut;
+        let (cut, forget) = (state.cut, state.forget);
+        let is_later = state
+            .waiting
+            .first()
+            .is_some_and(|group| group.first > forget);
+        let gives_spare_up = self.keeps_spare && !state.keeps_spare;
+        self.keeps_spare = state.keeps_spare;
         let mut bytes = 0;
         let fitting = |group: &&Group| {
             bytes += group.bytes.len();
-            bytes <= JOINED_BYTES_MAX
+            bytes <= JOINED_BYTES_MAX && (is_later || group.first <= forget)
         };
         let count = state.waiting.iter().take_while(fitting).count();
         let count = count.max(1).min(state.waiting.len());
         self.taken.extend(state.waiting.drain(..count));
         drop(state);
-        let done = self.write_taken(shared).and_then(|()| self.cut_one(cut));
+        let mut done = self
+            .set_spare_aside(forget)
+            .and_then(|()| self.write_taken(shared))
+            .and_then(|()| self.cut_one(cut));
+        if gives_spare_up && done.is_ok() {
+            let given_up = segment::remove_spare(&*self.disk, &self.directory);
+            done = done.and_then(|is_cut| given_up.map(|()| is_cut));
+        }
         match done {
-            Ok(()) => shared.lock().segments = self.firsts.len(),
+            Ok(is_cut) => {
+                let oldest = self.firsts.front().copied().unwrap_or(self.next);
+                let cut_done = is_cut.then_some(cut);
+                shared.cut(forget, cut_done, self.firsts.len(), oldest);
+            }
             Err(error) => shared.fail(error.to_string()),
         }
+    }
+
+    /// Before the next segment is made of it.
+    fn set_spare_aside(&mut self, forget: u64) -> io::Result<()> {
+        if forget != self.forget {
+            segment::spare_aside(&*self.disk, &self.directory, forget)?;
+            self.forget = forget;
+        }
+        Ok(())
     }
 
     fn write_taken(&mut self, shared: &Shared) -> io::Result<()> {
@@ -113,28 +147,50 @@ impl Writer {
     }
 
     fn write(&mut self, group: &mut Vec<u8>, first: u64, count: u32) -> io::Result<()> {
-        let options = &self.options;
-        if !self.current.takes(group.len(), options.segment_bytes_max) {
-            let salt = options.salt_of(first);
-            self.current = Segment::create(&*self.disk, &self.directory, first, salt)?;
-            self.firsts.push_back(first);
+        let segment_bytes_max = self.options.segment_bytes_max;
+        let is_other = first > self.forget && self.begins_forgotten();
+        if is_other || !self.current.takes(sealed_bytes(group), segment_bytes_max) {
+            self.begin_segment(first)?;
         }
+        let options = &self.options;
         seal_group(group, first, count, self.current.salt);
+        self.next = first + u64::from(count);
         self.current
             .write(group, options.extend_bytes, options.segment_bytes_max)
     }
 
-    fn cut_one(&mut self, cut: u64) -> io::Result<()> {
-        if let (Some(oldest), Some(next)) = (self.firsts.front(), self.firsts.get(1))
+    fn begin_segment(&mut self, first: u64) -> io::Result<()> {
+        let salt = self.options.salt_of(first);
+        self.current = Segment::create(&*self.disk, &self.directory, first, salt, true)?;
+        self.firsts.push_back(first);
+        Ok(())
+    }
+
+    /// Whether the current segment begins with an entry that is to be forgotten.
+    fn begins_forgotten(&self) -> bool {
+        let first = self.firsts.back().copied().unwrap_or(self.next);
+        first < self.next && first <= self.forget
+    }
+
+    /// Takes one step; true if there was none to take.
+    fn cut_one(&mut self, cut: u64) -> io::Result<bool> {
+        if self.next <= cut + 1 && self.begins_forgotten() {
+            self.begin_segment(self.next)?; // an idle log would keep its last segment for ever
+        } else if let (Some(oldest), Some(next)) = (self.firsts.front(), self.firsts.get(1))
             && *next <= cut + 1
         {
             let (disk, bytes_max) = (&*self.disk, self.options.segment_bytes_max);
-            segment::retire(disk, &self.directory, *oldest, bytes_max)?;
+            if *oldest <= self.forget {
+                segment::retire_aside(disk, &self.directory, *oldest)?;
+            } else {
+                let keeps_spare = self.keeps_spare;
+                segment::retire(disk, &self.directory, *oldest, bytes_max, keeps_spare)?;
+            }
             self.firsts.pop_front();
         } else {
-            self.cut_done = cut;
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 }
 

@@ -71,7 +71,7 @@ impl Walk {
     /// One process: random work until it is over, perhaps because of a fault.
     fn live(&mut self, log: &mut Log) {
         for _ in 0..self.dice.below(80) {
-            match self.dice.below(12) {
+            match self.dice.below(14) {
                 0..=4 => {
                     for _ in 0..self.dice.below(5) {
                         let bytes = [0, 7, 300, 2_000, 20_000][self.dice.below(5) as usize];
@@ -88,6 +88,8 @@ impl Walk {
                     self.cut = self.cut.max(entry);
                     log.cut(entry);
                 }
+                12 => log.forget(),
+                13 => drop(log.remains().overwrite()),
                 _ if self.dice.below(6) == 0 => {
                     let operation = OPERATIONS[self.dice.below(6) as usize];
                     let count = self.dice.below(4);

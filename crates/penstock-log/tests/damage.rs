@@ -1,5 +1,5 @@
-//! Damage: a torn tail is cut, anything else is an error that names file and offset, or is left
-//! out and told where that was asked for. Wrong entries never come out.
+//! Damage: one wrong bit is mended, a torn tail is cut, anything else is an error that names file
+//! and offset, or is left out and told where that was asked for. Wrong entries never come out.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,6 +8,7 @@ mod rig;
 use penstock_disk::{Disk, SimulatedDisk};
 use penstock_log::{Damage, Log, Options};
 use rig::{Dice, Kept, append, collect, reopen, steps};
+use std::ops::Range;
 use std::sync::Arc;
 
 const SEGMENT: &str = "log/00000000000000000001.log";
@@ -52,35 +53,127 @@ fn skipping(salt: u64) -> Options {
     }
 }
 
-/// Groups at 512 (2 sectors), 1536 (1 sector), 2048 (2 sectors).
+/// More than one bit of the same KiB.
+fn spoil(bytes: &mut [u8], at: usize) {
+    bytes[at] ^= 0x10;
+    bytes[at + 1] ^= 0x02;
+}
+
+/// Groups at 512 (2 sectors), 1536 (1 sector), 2048 (2 sectors); where their entries end.
+const GROUPS: [(usize, usize); 3] = [
+    (512, 512 + 48 + 600),
+    (1536, 1536 + 48 + 100),
+    (2048, 2048 + 48 + 700),
+];
+
+/// In the segment's header, in those of groups, in entries, in their checks, in between.
 #[test]
-fn a_flipped_bit_is_an_error_or_a_cut_tail() {
+fn a_flipped_bit_costs_nothing() {
     let (disk, entries) = written(9, &[600, 100, 700]);
     let whole = content(&disk, SEGMENT);
-    let used = [
-        (512, 512 + 48 + 600),
-        (1536, 1536 + 48 + 100),
-        (2048, 2048 + 48 + 700),
-    ];
-    for at in (0..40).chain(256..296).chain(512..3072) {
+    let heads = GROUPS.iter().flat_map(|(start, _)| *start..start + 48);
+    let checks = GROUPS.iter().flat_map(|(_, end)| *end..end + 8);
+    let between = (0..40).chain(256..296).chain((512..3072).step_by(61));
+    for at in between.chain(heads).chain(checks) {
         let mut bytes = whole.clone();
-        bytes[at] ^= 0x10;
-        let result = reopen(&holding(&bytes), steps(9));
-        let group = used
+        bytes[at] ^= 1 << (at % 8);
+        let (_, mut replay) = Log::open(holding(&bytes), "log", steps(9)).unwrap();
+        assert_eq!(collect(&mut replay).unwrap(), entries, "{at}");
+        let group = GROUPS
             .iter()
-            .position(|(start, end)| (*start..*end).contains(&at));
-        match group {
-            // In the header: there is a copy of it.
-            None => assert_eq!(result.unwrap().1, entries, "{at}"),
-            Some(2) => assert_eq!(result.unwrap().1, entries[..2], "{at}"),
-            Some(group) => {
-                let text = result.err().unwrap().to_string();
-                let told = format!("read {SEGMENT}: damaged at offset {}:", used[group].0);
-                assert!(text.starts_with(&told), "{at}: {text}");
-                assert_skipped(&bytes, &entries, group);
+            .find(|(start, end)| (*start..end + 8).contains(&at));
+        let told: Vec<u64> = replay.mended().iter().map(|(_, offset)| *offset).collect();
+        assert_eq!(told, Vec::from_iter(group.map(|(start, _)| *start as u64)));
+        assert!(replay.lost().is_empty());
+    }
+}
+
+#[test]
+fn wrong_bytes_are_an_error_or_a_cut_tail() {
+    let (disk, entries) = written(9, &[600, 100, 700]);
+    let whole = content(&disk, SEGMENT);
+    for (group, (start, end)) in GROUPS.into_iter().enumerate() {
+        let in_head = [8, 12, 16, 24].map(|at| start + at);
+        for at in (start + 32..end - 1).step_by(101).chain(in_head) {
+            let mut bytes = whole.clone();
+            spoil(&mut bytes, at);
+            let result = reopen(&holding(&bytes), steps(9));
+            if group == 2 {
+                assert_eq!(result.unwrap().1, entries[..2], "{at}");
+                continue;
             }
+            let text = result.err().unwrap().to_string();
+            let told = format!("read {SEGMENT}: damaged at offset {start}:");
+            assert!(text.starts_with(&told), "{at}: {text}");
+            assert_skipped(&bytes, &entries, group);
         }
     }
+}
+
+/// Of a group with many entries, those that have the wrong bytes are left out.
+#[test]
+fn wrong_bytes_cost_the_entries_that_have_them() {
+    let disk: Arc<dyn Disk> = Arc::new(SimulatedDisk::new(1));
+    let (mut log, _) = reopen(&disk, steps(9)).unwrap();
+    let mut entries: Vec<Kept> = (0..30).map(|_| append(&mut log, 400)).collect();
+    log.commit();
+    log.write_waiting();
+    entries.push(append(&mut log, 10));
+    log.commit();
+    log.write_waiting();
+    let whole = content(&disk, SEGMENT);
+    let entries_start = 512 + 32;
+    for at in (entries_start..entries_start + 30 * 416 - 1).step_by(333) {
+        let mut bytes = whole.clone();
+        spoil(&mut bytes, at);
+        let (_, mut replay) = Log::open(holding(&bytes), "log", skipping(9)).unwrap();
+        let found = collect(&mut replay).unwrap();
+        let chunk = (at - entries_start) / 1024;
+        let unknown = chunk * 1024..(chunk + 1) * 1024;
+        let meets = |part: Range<usize>| part.start < unknown.end && unknown.start < part.end;
+        let lost_head = (0..30).find(|entry| meets(entry * 416..entry * 416 + 16));
+        let is_lost = |entry: usize| {
+            meets(entry * 416..(entry + 1) * 416) || lost_head.is_some_and(|head| head <= entry)
+        };
+        let expected: Vec<Kept> = (0..31)
+            .filter(|entry| *entry == 30 || !is_lost(*entry))
+            .map(|entry| entries[entry].clone())
+            .collect();
+        assert_eq!(numbers(&found), numbers(&expected), "{at}");
+        assert!(found == expected, "{at}");
+        let lost: u64 = replay.lost().iter().map(|l| l.last - l.first + 1).sum();
+        assert_eq!(lost as usize, 31 - found.len());
+    }
+}
+
+fn numbers(entries: &[Kept]) -> Vec<u64> {
+    entries.iter().map(|entry| entry.number).collect()
+}
+
+/// Groups without checks, as they were written once.
+#[test]
+fn a_log_of_version_1_is_read() {
+    let (disk, entries) = written(9, &[600, 100]);
+    let mut bytes = content(&disk, SEGMENT);
+    bytes[8] = 1;
+    let hash = xxhash_rust::xxh3::xxh3_64(&bytes[..32]);
+    bytes[32..40].copy_from_slice(&hash.to_le_bytes());
+    let salt = u64::from_le_bytes(bytes[24..32].try_into().unwrap());
+    for (start, end) in [(512, 512 + 48 + 600), (1536, 1536 + 48 + 100)] {
+        bytes[start + 8..start + 12].copy_from_slice(b"PGRP");
+        bytes[end..end + 8].fill(0);
+        let hash = xxhash_rust::xxh3::xxh3_64_with_seed(&bytes[start + 8..end], salt);
+        bytes[start..start + 8].copy_from_slice(&hash.to_le_bytes());
+    }
+    assert_eq!(reopen(&holding(&bytes), steps(9)).unwrap().1, entries);
+    bytes[600] ^= 1;
+    assert_skipped_one(&bytes, &entries);
+}
+
+fn assert_skipped_one(bytes: &[u8], entries: &[Kept]) {
+    let (_, mut replay) = Log::open(holding(bytes), "log", skipping(9)).unwrap();
+    assert_eq!(collect(&mut replay).unwrap(), entries[1..]);
+    assert_eq!((replay.lost()[0].first, replay.lost()[0].last), (1, 1));
 }
 
 fn assert_skipped(bytes: &[u8], entries: &[Kept], group: usize) {
@@ -111,7 +204,7 @@ fn a_last_group_torn_in_any_way_is_cut() {
     let (disk, entries) = written(9, &[100, 100, 5_000]);
     let whole = content(&disk, SEGMENT);
     let mut dice = Dice(77);
-    for round in 0..200 {
+    for round in 0..60 {
         let mut bytes = whole.clone();
         let mut gone = 0;
         for sector in bytes[1536..1536 + 5_120].chunks_mut(512) {
@@ -134,7 +227,7 @@ fn a_last_group_torn_in_any_way_is_cut() {
 fn the_log_goes_on_after_a_torn_tail() {
     let (disk, entries) = written(9, &[100, 100, 5_000]);
     let mut bytes = content(&disk, SEGMENT);
-    bytes[2_000] ^= 1;
+    spoil(&mut bytes, 2_000);
     let disk = holding(&bytes);
     let (mut log, found) = reopen(&disk, steps(9)).unwrap();
     assert_eq!(found, entries[..2]);
@@ -154,7 +247,7 @@ fn damage_in_an_earlier_segment_is_an_error() {
     let names = disk.list("log").unwrap();
     assert_eq!(names.len(), 3, "{names:?}");
     let mut bytes = content(&disk, SEGMENT);
-    bytes[7_000] ^= 1; // the second group, the last of its segment
+    spoil(&mut bytes, 7_000); // the second group, the last of its segment
     put(&disk, SEGMENT, &bytes);
     let text = reopen(&disk, steps(9)).err().unwrap().to_string();
     assert!(
@@ -203,7 +296,7 @@ fn a_damaged_header_of_the_last_segment_costs_that_segment() {
 fn a_version_of_the_future_is_refused() {
     let (disk, _) = written(9, &[10]);
     let mut bytes = content(&disk, SEGMENT);
-    bytes[8] = 2;
+    bytes[8] = 3;
     let hash = xxhash_rust::xxh3::xxh3_64(&bytes[..32]);
     bytes[32..40].copy_from_slice(&hash.to_le_bytes());
     let text = reopen(&holding(&bytes), skipping(9))
@@ -228,7 +321,7 @@ fn a_payload_cannot_pretend_to_be_a_group() {
     drop(log);
     let path = "log/00000000000000000002.log";
     let mut bytes = content(&disk, path);
-    bytes[600] ^= 1;
+    spoil(&mut bytes, 600);
     put(&disk, path, &bytes);
     let (log, found) = reopen(&disk, steps(9)).unwrap();
     assert_eq!((found, log.last()), (entries, 1));

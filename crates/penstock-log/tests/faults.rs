@@ -117,3 +117,19 @@ fn an_entry_that_is_not_committed_is_not_waited_for() {
     let error = log.wait_durable(entry).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }
+
+/// They only save work to come: a disk that has no space for them has it for the group.
+#[test]
+fn zeros_that_do_not_fit_are_no_failure() {
+    let (simulated, disk) = disks(9);
+    let (mut log, _) = reopen(&disk, steps(9)).unwrap();
+    simulated.fail_after(Operation::Write, 1, ErrorKind::StorageFull);
+    let first = commit_one(&mut log, 100);
+    assert_eq!(log.wait_durable(first).unwrap(), first);
+    simulated.heal();
+    let second = commit_one(&mut log, 100);
+    log.wait_durable(second).unwrap();
+    drop(log);
+    simulated.crash();
+    assert_eq!(reopen(&disk, steps(9)).unwrap().1.len(), 2);
+}

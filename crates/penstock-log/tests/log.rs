@@ -192,3 +192,28 @@ fn a_real_disk_keeps_entries_over_lives() {
     }
     std::fs::remove_dir_all(root).unwrap();
 }
+
+#[test]
+fn the_spare_is_given_up_and_none_is_kept_until_it_may_be() {
+    let (_, disk) = disks();
+    let (mut log, _) = reopen(&disk, steps(1)).unwrap();
+    let fill = |log: &mut penstock_log::Log| {
+        for _ in 0..4 {
+            append(log, 12_000);
+            log.commit();
+            log.write_waiting();
+        }
+        log.cut(log.durable());
+        for _ in 0..6 {
+            log.write_waiting();
+        }
+        disk.exists("log/spare")
+    };
+    assert!(fill(&mut log));
+    log.keep_spare(false);
+    log.write_waiting();
+    assert!(!fill(&mut log));
+    assert_eq!(log.segments(), 1);
+    log.keep_spare(true);
+    assert!(fill(&mut log));
+}

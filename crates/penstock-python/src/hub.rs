@@ -1,5 +1,6 @@
 //! The hub and its socket driver as one Python object.
 
+use crate::copies::Copies;
 use penstock_sockets::{Again, Driver};
 use penstock_turn::{Bounds, ConnectionId, Marks, Received, Run, Source, Switches};
 use penstock_wire::{Limits, Message};
@@ -17,6 +18,7 @@ type FrameColumns<'py> = (
     Bound<'py, PyBytes>,
     u32,
 );
+type BatchColumns<'py> = (usize, usize, Bound<'py, PyBytes>, u64, usize, usize, bool);
 type InterestRow<'py> = (
     Bound<'py, PyBytes>,
     Option<Bound<'py, PyBytes>>,
@@ -315,6 +317,7 @@ impl Hub {
         column: &[u8],
         header_bytes_max: usize,
         message_bytes_max: usize,
+        lifetime_seconds: (u64, u64),
     ) -> Vec<(u8, usize, usize)> {
         let marks = Marks {
             prefix,
@@ -322,11 +325,56 @@ impl Hub {
             column,
             header_bytes_max,
             message_bytes_max,
+            lifetime_seconds,
         };
         self.hub
             .lanes(start, end, marks)
             .into_iter()
             .map(|(lane, from, to)| (lane as u8, from, to))
+            .collect()
+    }
+
+    /// Stretches of a run that are batches: start, end, id, place of the first, bytes of all and of
+    /// the largest, whether no other header matters.
+    #[allow(clippy::too_many_arguments)] // columns of a call from Python
+    fn batch_runs<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        end: usize,
+        names: (&[u8], &[u8], &[u8]),
+        prefix: &[u8],
+        harmless: &[u8],
+        header_bytes_max: usize,
+        message_bytes_max: usize,
+    ) -> Vec<BatchColumns<'py>> {
+        let names = penstock_turn::BatchNames {
+            id: names.0,
+            place: names.1,
+            ends: names.2,
+        };
+        let marks = Marks {
+            prefix,
+            harmless,
+            column: b"",
+            header_bytes_max,
+            message_bytes_max,
+            lifetime_seconds: (1, 0),
+        };
+        let runs = self.hub.batch_runs(start, end, names, marks);
+        runs.iter()
+            .map(|run| {
+                let (id, largest) = (PyBytes::new(py, run.id), run.message_bytes_max);
+                (
+                    run.start,
+                    run.end,
+                    id,
+                    run.place,
+                    run.bytes,
+                    largest,
+                    run.is_plain,
+                )
+            })
             .collect()
     }
 
@@ -339,12 +387,28 @@ impl Hub {
         name: &[u8],
     ) -> Vec<Bound<'py, PyBytes>> {
         let values = self.hub.header_column(start, end, name);
-        values.iter().map(|value| PyBytes::new(py, value)).collect()
+        values.map(|value| PyBytes::new(py, value)).collect()
     }
 
     /// Answers every request of a run with `prefix`, a number from `first` on, and `suffix`.
     fn acknowledge(&mut self, start: usize, end: usize, prefix: &[u8], first: u64, suffix: &[u8]) {
         self.hub.acknowledge(start, end, prefix, first, suffix);
+    }
+
+    /// Answers every request of a run that was counted with `prefix`, a number from `first` on,
+    /// and its message, with `joint` in the place of the first byte.
+    fn acknowledge_counted(
+        &mut self,
+        start: usize,
+        prefix: &[u8],
+        first: u64,
+        joint: &[u8],
+        counted: &Copies,
+    ) {
+        let messages = counted.copies.messages().map(|content| content.message);
+        let messages: Vec<&[u8]> = messages.collect();
+        self.hub
+            .acknowledge_each(start, prefix, first, joint, &messages);
     }
 
     fn set_gate(&mut self, entry: u64) {
@@ -397,6 +461,28 @@ impl Hub {
 
     fn listeners(&self, account: u32) -> usize {
         self.hub.listeners(account)
+    }
+
+    fn answer_run(&mut self, start: usize, end: usize) {
+        self.hub.answer_run(start, end);
+    }
+
+    #[pyo3(signature = (account, subject, queue))]
+    fn listens_exactly(&self, account: u32, subject: &[u8], queue: Option<&[u8]>) -> bool {
+        self.hub.listens_exactly(account, subject, queue)
+    }
+
+    #[pyo3(signature = (account, subject, queue, number))]
+    fn watch(&mut self, account: u32, subject: &[u8], queue: Option<&[u8]>, number: u32) -> bool {
+        self.hub.watch(number, account, subject, queue)
+    }
+
+    fn unwatch(&mut self, number: u32) {
+        self.hub.unwatch(number);
+    }
+
+    fn take_interest_changes(&mut self) -> Vec<(u32, bool)> {
+        self.hub.take_interest_changes()
     }
 }
 

@@ -1,14 +1,19 @@
 //! The commit log of a server.
 
+use crate::copies::Copies;
+use crate::examination::{Overlay, disk_of};
 use crate::hub::Hub;
 use crate::store::Store;
 use penstock_disk::{LockGuard, RealDisk};
-use penstock_log::{Damage, Log as Entries, Options, Replay};
-use penstock_turn::run_bytes;
+use penstock_log::{Damage, Log as Entries, Options, Remains as Left, Replay};
+use penstock_turn::{replacement, run_bytes};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
+
+/// A segment grows in so many steps.
+const EXTENSIONS_PER_SEGMENT: u64 = 64;
 
 /// Path, offset, first and last entry of what could not be read.
 type Lost = (String, u64, u64, u64);
@@ -24,8 +29,25 @@ pub struct Log {
     log: Entries,
     replay: Option<Replay>,
     lost: Vec<Lost>,
+    mended: Vec<(String, u64)>,
+    torn: Option<(String, u64)>,
+    end: Option<(String, u64)>,
     gaps: Vec<Gap>,
     scratch: Vec<u8>,
+}
+
+/// Files that the log has set aside, to be overwritten before they go.
+#[pyclass]
+pub struct Remains {
+    remains: Left,
+}
+
+#[pymethods]
+impl Remains {
+    /// Waits for the log to be cut, and then for the disk; may be called from another thread.
+    fn overwrite(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| self.remains.overwrite())?)
+    }
 }
 
 /// A lock on a store directory; it ends with the object.
@@ -47,17 +69,29 @@ impl StoreLock {
 #[pymethods]
 impl Log {
     #[new]
-    fn new(root: &str, directory: &str, salt: u64) -> PyResult<Log> {
+    #[pyo3(signature = (root, directory, salt, segment_bytes_max = 64 << 20, overlay = None))]
+    fn new(
+        root: &str,
+        directory: &str,
+        salt: u64,
+        segment_bytes_max: u64,
+        overlay: Option<&Overlay>,
+    ) -> PyResult<Log> {
         let options = Options {
+            segment_bytes_max,
+            extend_bytes: segment_bytes_max / EXTENSIONS_PER_SEGMENT,
             salt,
             damage: Damage::Skip,
             ..Options::default()
         };
-        let (log, replay) = Entries::open(Arc::new(RealDisk::new(root)), directory, options)?;
+        let (log, replay) = Entries::open(disk_of(root, overlay), directory, options)?;
         Ok(Log {
             log,
+            torn: owned(replay.torn()),
+            end: owned(replay.end()),
             replay: Some(replay),
             lost: Vec::new(),
+            mended: Vec::new(),
             gaps: Vec::new(),
             scratch: Vec::new(),
         })
@@ -100,6 +134,7 @@ impl Log {
         self.lost = lost
             .map(|lost| (lost.path.clone(), lost.offset, lost.first, lost.last))
             .collect();
+        self.mended = replay.mended().to_vec();
         self.replay = None;
         Ok(None)
     }
@@ -107,6 +142,21 @@ impl Log {
     /// Damaged entries that were left out of the replay, once it is over.
     fn lost(&self) -> Vec<Lost> {
         self.lost.clone()
+    }
+
+    /// Paths and offsets of groups that had one wrong bit, which the replay has put right.
+    fn mended(&self) -> Vec<(String, u64)> {
+        self.mended.clone()
+    }
+
+    /// Path and offset of a group at the end that was begun and is not whole, if there is one.
+    fn torn(&self) -> Option<(String, u64)> {
+        self.torn.clone()
+    }
+
+    /// Path and offset where the log ended when it was opened.
+    fn end(&self) -> Option<(String, u64)> {
+        self.end.clone()
     }
 
     /// What was missing before runs that were stored on the way.
@@ -154,8 +204,43 @@ impl Log {
         self.log.append(stream, kind, &[&self.scratch])
     }
 
+    /// Messages that were removed, and the others in their place, as `Store.replace` has them.
+    #[allow(clippy::too_many_arguments)] // columns of a call from Python
+    fn append_replaced(
+        &mut self,
+        stream: u64,
+        kind: u8,
+        sequences: Vec<u64>,
+        erase: bool,
+        subjects: Vec<PyBackedBytes>,
+        headers: &[u8],
+        first: u64,
+        time_ns: i64,
+    ) -> u64 {
+        self.scratch.clear();
+        replacement::push_removed(&mut self.scratch, erase, &sequences);
+        if !subjects.is_empty() {
+            run_bytes::push_head(&mut self.scratch, first, time_ns);
+        }
+        for subject in &subjects {
+            run_bytes::push_message(&mut self.scratch, (subject, headers, b""));
+        }
+        self.log.append(stream, kind, &[&self.scratch])
+    }
+
+    /// Copies on their way into a store whose last sequence is `before`.
+    fn append_copies(&mut self, stream: u64, kind: u8, copies: &mut Copies, before: u64) -> u64 {
+        self.log
+            .append(stream, kind, &[copies.copies.bytes(before)])
+    }
+
     fn commit(&mut self) {
         self.log.commit();
+    }
+
+    /// Waits for the writer to write what is committed, and to end.
+    fn close(&mut self, py: Python<'_>) {
+        py.detach(|| self.log.close());
     }
 
     fn last(&self) -> u64 {
@@ -190,8 +275,54 @@ impl Log {
         self.log.cut(entry);
     }
 
+    /// The first entry that is still in the log, or the next one.
+    fn oldest(&self) -> u64 {
+        self.log.oldest()
+    }
+
+    /// Everything appended so far is to leave no trace once it is cut and `remains` overwritten.
+    fn forget(&mut self) {
+        self.log.forget();
+    }
+
+    fn remains(&self) -> Remains {
+        Remains {
+            remains: self.log.remains(),
+        }
+    }
+
+    /// Whether something waits to be overwritten, perhaps since an earlier start.
+    fn has_remains(&self) -> PyResult<bool> {
+        Ok(self.log.has_remains()?)
+    }
+
+    fn keep_spare(&mut self, wanted: bool) {
+        self.log.keep_spare(wanted);
+    }
+
     fn wait_durable(&mut self, py: Python<'_>, entry: u64) -> PyResult<u64> {
         let log = &mut self.log;
         Ok(py.detach(|| log.wait_durable(entry))?)
     }
+}
+
+fn owned(place: Option<(&str, u64)>) -> Option<(String, u64)> {
+    place.map(|(path, offset)| (path.to_owned(), offset))
+}
+
+/// A run of one message, as `append_message` writes it, for an entry that holds several things.
+#[pyfunction]
+pub fn encode_message<'py>(
+    py: Python<'py>,
+    sequence: u64,
+    time_ns: i64,
+    subject: &[u8],
+    headers: &[u8],
+    message: &[u8],
+) -> Bound<'py, PyBytes> {
+    let size = 26 + subject.len() + headers.len() + message.len();
+    let mut run = Vec::with_capacity(size);
+    run_bytes::push_head(&mut run, sequence, time_ns);
+    run_bytes::push_message(&mut run, (subject, headers, message));
+    PyBytes::new(py, &run)
 }

@@ -1,14 +1,15 @@
 //! The store of one stream.
 
+use crate::checkpoint::Checkpoint;
+use crate::copies::Copies;
 use crate::hub::Hub;
 use crate::recent_ids::RecentIds;
-use penstock_blocks::{
-    Checkpoint as Noted, Content, Filter, Limits, Options, Recovery, Store as Blocks,
-};
+use penstock_blocks::{Content, Filter, LastOf, Limits, Options, Recovery, Store as Blocks};
 use penstock_disk::RealDisk;
-use penstock_turn::run_bytes;
+use penstock_turn::{replacement, run_bytes};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -31,15 +32,17 @@ type Column<'py> = (
     Bound<'py, PyBytes>,
     Option<u64>,
 );
+/// Sequence, subject and headers.
+type Last<'py> = (u64, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 type State = (u64, u64, u64, i64, u64, i64, u64, u64);
 
-fn failed(error: impl Display) -> PyErr {
+pub(crate) fn failed(error: impl Display) -> PyErr {
     PyOSError::new_err(error.to_string())
 }
 
 #[pyclass]
 pub struct Store {
-    store: Blocks,
+    pub(crate) store: Blocks,
 }
 
 #[pymethods]
@@ -55,15 +58,17 @@ impl Store {
     /// Opens or creates a store in files. Returns it with the log entry up to which everything is
     /// in, the lost ranges of sequences, and what else there is to say about the opening.
     #[staticmethod]
-    #[pyo3(signature = (root, directory, name, replayable_from))]
+    #[pyo3(signature = (root, directory, name, replayable_from, is_all_logged = false))]
     fn open(
         root: &str,
         directory: &str,
         name: &str,
         replayable_from: Option<u64>,
+        is_all_logged: bool,
     ) -> PyResult<Opened> {
         let options = Options {
             replayable_from,
+            is_all_logged,
             ..Options::default()
         };
         let disk = Arc::new(RealDisk::new(root));
@@ -122,6 +127,15 @@ impl Store {
         Ok((first > next).then(|| (next, first - 1)))
     }
 
+    fn append_copies(&mut self, copies: &Copies) -> PyResult<()> {
+        self.store.append_copies(&copies.copies).map_err(failed)
+    }
+
+    /// As `replay_run`, for copies.
+    fn replay_copies(&mut self, bytes: &[u8]) -> PyResult<Option<(u64, u64)>> {
+        self.store.replay_copies(bytes).map_err(failed)
+    }
+
     fn append(
         &mut self,
         sequence: u64,
@@ -158,6 +172,18 @@ impl Store {
         Ok(removed.is_some())
     }
 
+    /// Does again what a log says: a message may be removed already, and not overwritten.
+    fn replay_removals(&mut self, sequences: Vec<u64>, erase: bool) -> PyResult<()> {
+        for sequence in sequences {
+            if erase {
+                self.store.replay_erasure(sequence).map_err(failed)?;
+            } else {
+                self.store.remove(sequence, false).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
     fn remove_below(&mut self, sequence: u64) -> PyResult<u64> {
         let gone = self.store.remove_below(sequence).map_err(failed)?;
         Ok(gone.messages)
@@ -183,7 +209,7 @@ impl Store {
     }
 
     fn subjects<'py>(
-        &self,
+        &mut self,
         py: Python<'py>,
         pattern: &[u8],
         offset: usize,
@@ -234,8 +260,96 @@ impl Store {
         Ok(gone.messages)
     }
 
-    fn expire(&mut self, time_ns: i64) -> PyResult<u64> {
-        self.store.expire(time_ns).map_err(failed)
+    fn expire(&mut self, time_ns: i64, count_max: u64) -> PyResult<u64> {
+        self.store.expire(time_ns, count_max).map_err(failed)
+    }
+
+    /// From now on it is known which messages have a lifetime, or no longer.
+    fn watch_lifetimes(&mut self, watched: bool) -> PyResult<()> {
+        self.store.watch_lifetimes(watched).map_err(failed)
+    }
+
+    /// How many messages have a lifetime, how many of them never end, when the next one does.
+    fn lifetimes(&self) -> (usize, usize, Option<i64>) {
+        self.store.lifetimes().map_or((0, 0, None), |lifetimes| {
+            (
+                lifetimes.len(),
+                lifetimes.endless(),
+                lifetimes.next_end_ns(),
+            )
+        })
+    }
+
+    /// Before this moment nothing is over, where messages may have this age.
+    #[pyo3(signature = (age_max_ns))]
+    fn next_over(&self, age_max_ns: Option<i64>) -> Option<i64> {
+        self.store.next_over_ns(age_max_ns)
+    }
+
+    /// Messages older than a time and messages whose lifetime is over, so many at the most, and
+    /// whether there are more.
+    #[pyo3(signature = (now_ns, older_than_ns, count_max))]
+    fn over(
+        &mut self,
+        now_ns: i64,
+        older_than_ns: Option<i64>,
+        count_max: usize,
+    ) -> PyResult<(Vec<u64>, bool)> {
+        let over = self.store.over(now_ns, older_than_ns, count_max);
+        over.map(|over| (over.sequences, over.is_cut))
+            .map_err(failed)
+    }
+
+    /// Without these messages some subjects would have none: the last one of each such subject.
+    fn lasts<'py>(&mut self, py: Python<'py>, sequences: Vec<u64>) -> PyResult<Vec<Last<'py>>> {
+        let lasts = self.store.lasts(&sequences).map_err(failed)?;
+        let row = |last: &LastOf| {
+            let subject = PyBytes::new(py, &last.subject);
+            (last.sequence, subject, PyBytes::new(py, &last.headers))
+        };
+        Ok(lasts.iter().map(row).collect())
+    }
+
+    /// Removes messages and stores one without payload for each of some subjects, from a sequence
+    /// on. Returns how many were removed.
+    fn replace(
+        &mut self,
+        sequences: Vec<u64>,
+        erase: bool,
+        subjects: Vec<PyBackedBytes>,
+        headers: &[u8],
+        first: u64,
+        time_ns: i64,
+    ) -> PyResult<u64> {
+        let gone = self.store.remove_all(&sequences, erase).map_err(failed)?;
+        let messages = subjects
+            .iter()
+            .map(|subject| (&subject[..], headers, &[][..]));
+        self.store
+            .append_run(messages, first, time_ns)
+            .map_err(failed)?;
+        Ok(gone.messages)
+    }
+
+    /// Does that again as the log has kept it. Answers with the sequences before the new ones that
+    /// are missing, if any.
+    fn replay_replaced(&mut self, bytes: &[u8]) -> PyResult<Option<(u64, u64)>> {
+        let Some((erase, ranges, run)) = replacement::read(bytes) else {
+            return Err(failed("messages removed in the log have no head"));
+        };
+        for (first, last) in ranges {
+            if erase {
+                for sequence in first..=last {
+                    self.store.replay_erasure(sequence).map_err(failed)?;
+                }
+            } else {
+                self.store.remove_range(first, last).map_err(failed)?;
+            }
+        }
+        if run.is_empty() {
+            return Ok(None);
+        }
+        self.replay_run(run)
     }
 
     fn state(&mut self) -> PyResult<State> {
@@ -286,6 +400,15 @@ impl Store {
         self.store.has_erasures()
     }
 
+    /// Whether something was overwritten that the next checkpoint is to make durable.
+    fn has_overwritten(&self) -> bool {
+        self.store.has_overwritten()
+    }
+
+    fn take_appended_bytes(&mut self) -> u64 {
+        self.store.take_appended_bytes()
+    }
+
     /// Keeps the ids since a time in a file, for the next opening.
     fn save_ids(&mut self, ids: &RecentIds, since_ns: i64) -> PyResult<()> {
         self.store.save_ids(&ids.ids, since_ns).map_err(failed)
@@ -315,34 +438,6 @@ impl Store {
     }
 }
 
-/// The state of a store on its way to the disk.
-#[pyclass]
-pub struct Checkpoint {
-    noted: Noted,
-}
-
-#[pymethods]
-impl Checkpoint {
-    /// Syncs files and puts the index in its place; what went wrong is told by `error`.
-    fn write(&mut self, py: Python<'_>) {
-        py.detach(|| self.noted.write());
-    }
-
-    /// Why it failed; empty if it did not.
-    #[getter]
-    fn error(&self) -> String {
-        self.noted
-            .error()
-            .map_or_else(String::new, ToString::to_string)
-    }
-
-    /// True if a sync failed: the store takes nothing more.
-    #[getter]
-    fn lost(&self) -> bool {
-        self.noted.is_lost()
-    }
-}
-
 fn packed<'py, T: Copy, const N: usize>(
     py: Python<'py>,
     numbers: &[T],
@@ -352,7 +447,7 @@ fn packed<'py, T: Copy, const N: usize>(
     PyBytes::new(py, &packed)
 }
 
-fn filter_of(patterns: &[Vec<u8>]) -> Filter {
+pub(crate) fn filter_of(patterns: &[Vec<u8>]) -> Filter {
     let slices: Vec<&[u8]> = patterns.iter().map(Vec::as_slice).collect();
     Filter::new(&slices)
 }

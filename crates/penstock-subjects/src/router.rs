@@ -33,11 +33,24 @@ impl Router {
         self.trie.remove(pattern, queue, listener)
     }
 
-    /// Who listens to `prefix` and one more token, if it is the same for every such token.
+    /// Who listens to `prefix` and so many tokens more, if it is the same whatever they are.
     #[must_use]
-    pub fn find_below(&self, prefix: &[u8]) -> Option<Matches> {
+    pub fn find_below(&self, prefix: &[u8], tokens: usize) -> Option<Matches> {
         let mut into = Matches::default();
-        self.trie.find_below(prefix, &mut into).then_some(into)
+        let is_same = self.trie.find_below(prefix, tokens, &mut into);
+        is_same.then_some(into)
+    }
+
+    /// The numbers under exactly this pattern: the plain ones, or those of a queue group.
+    #[must_use]
+    pub fn members(&self, pattern: &[u8], queue: Option<&[u8]>) -> &[u32] {
+        self.trie.members(pattern, queue)
+    }
+
+    /// True if a target listens to exactly this pattern.
+    #[must_use]
+    pub fn has_target(&self, pattern: &[u8]) -> bool {
+        self.trie.has_target(pattern)
     }
 
     pub fn find(&mut self, subject: &[u8]) -> Arc<Matches> {

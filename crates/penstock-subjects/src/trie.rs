@@ -165,15 +165,51 @@ impl Trie {
         });
     }
 
-    /// Everybody who listens to `prefix` and one more token, whatever that token is. False if the
-    /// token matters, because somebody listens to one literally.
-    pub fn find_below(&self, prefix: &[u8], into: &mut Matches) -> bool {
+    /// Everybody who listens to `prefix` and so many tokens more, whatever they are. False if it
+    /// matters what they are, because somebody listens to one literally.
+    pub fn find_below(&self, prefix: &[u8], tokens: usize, into: &mut Matches) -> bool {
         self.walk(prefix, into, |node, into| {
-            for child in [node.tail, node.star].into_iter().flatten() {
-                self.nodes[child].collect(into);
+            let mut node = node;
+            for _ in 0..tokens {
+                if !node.literal.is_empty() {
+                    return false;
+                }
+                if let Some(tail) = node.tail {
+                    self.nodes[tail].collect(into);
+                }
+                let Some(star) = node.star else {
+                    return true;
+                };
+                node = &self.nodes[star];
             }
-            node.literal.is_empty()
+            node.collect(into);
+            true
         })
+    }
+
+    /// The numbers under exactly this pattern: the plain ones, or those of a queue group.
+    #[must_use]
+    pub fn members(&self, pattern: &[u8], queue: Option<&[u8]>) -> &[u32] {
+        let Some(node) = self.node(pattern) else {
+            return &[];
+        };
+        let Some(name) = queue else {
+            return node.plain.as_slice();
+        };
+        let group = node.rare.as_ref().and_then(|rare| rare.groups.get(name));
+        group.map_or(&[], Members::as_slice)
+    }
+
+    /// True if a target listens to exactly this pattern.
+    #[must_use]
+    pub fn has_target(&self, pattern: &[u8]) -> bool {
+        let rare = self.node(pattern).and_then(|node| node.rare.as_ref());
+        rare.is_some_and(|rare| !rare.targets.is_empty())
+    }
+
+    fn node(&self, pattern: &[u8]) -> Option<&Node> {
+        let at = tokens(pattern).try_fold(ROOT, |at, token| self.nodes[at].child(token))?;
+        Some(&self.nodes[at])
     }
 
     /// Walks every path of patterns that match `subject`, with `at_end` for the nodes at the end

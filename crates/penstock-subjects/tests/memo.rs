@@ -69,17 +69,26 @@ fn a_subject_is_remembered_at_its_second_sighting() {
 }
 
 #[test]
-fn a_change_ages_its_own_family_and_wildcards_age_all() {
+fn a_change_ages_its_family() {
     let mut memo = Memo::default();
     lookups(&mut memo, b"orders.new", 2);
-    memo.forget(b"_INBOX.1");
-    assert_eq!(lookups(&mut memo, b"orders.new", 5), 0);
-    memo.forget(b"orders.*");
-    assert_eq!(lookups(&mut memo, b"orders.new", 5), 1);
-    memo.forget(b"*.new");
-    assert_eq!(lookups(&mut memo, b"orders.new", 5), 1);
-    memo.forget(b">");
-    assert_eq!(lookups(&mut memo, b"orders.new", 5), 1);
+    for pattern in [&b"orders.*"[..], b"*.new", b">"] {
+        memo.forget(pattern);
+        assert_eq!(lookups(&mut memo, b"orders.new", 5), 1);
+    }
+}
+
+/// Families are few and told apart by a seeded hash: two first tokens share one now and then,
+/// in one memo of 256. So this asks many memos, and lets a handful of them look again.
+#[test]
+fn a_change_leaves_other_families_alone() {
+    let looked_again = (0..64).filter(|_| {
+        let mut memo = Memo::default();
+        lookups(&mut memo, b"orders.new", 2);
+        memo.forget(b"_INBOX.1");
+        lookups(&mut memo, b"orders.new", 5) > 0
+    });
+    assert!(looked_again.count() < 8);
 }
 
 #[test]

@@ -55,10 +55,26 @@ impl Naive {
     }
 }
 
+impl Naive {
+    /// The plain listeners, or those of a group, under exactly this pattern.
+    fn members(&self, pattern: &str, queue: Option<&str>) -> Vec<u32> {
+        let same = |entry: &&Entry| entry.pattern == pattern && entry.queue.as_deref() == queue;
+        let entries = self.entries.iter().filter(same);
+        let mut numbers: Vec<u32> = entries
+            .filter_map(|entry| match entry.listener {
+                Listener::Plain(number) => Some(number),
+                Listener::Target(_) => None,
+            })
+            .collect();
+        numbers.sort_unstable();
+        numbers
+    }
+}
+
 /// What `find_below` says of a prefix.
-fn find_below(trie: &Trie, prefix: &str) -> Option<Matches> {
+fn find_below(trie: &Trie, prefix: &str, tokens: usize) -> Option<Matches> {
     let mut matches = Matches::default();
-    trie.find_below(prefix.as_bytes(), &mut matches)
+    trie.find_below(prefix.as_bytes(), tokens, &mut matches)
         .then(|| sorted(matches))
 }
 
@@ -153,11 +169,23 @@ proptest! {
                 let answer = router.find(subject.as_bytes());
                 prop_assert_eq!(sorted(answer.as_ref().clone()), naive.find(subject), "{}", subject);
                 prop_assert_eq!(find(&trie, subject), naive.find(subject), "{}", subject);
-                if let Some(below) = find_below(&trie, subject) {
-                    for token in ["a", "b", "other"] {
-                        let longer = format!("{subject}.{token}");
+                for tokens in ["a", "b", "other", "a.b", "other.a", "b.b.a", "*.other.a"] {
+                    let longer = format!("{subject}.{tokens}");
+                    let count = tokens.split('.').count();
+                    if let Some(below) = find_below(&trie, subject, count) {
                         prop_assert_eq!(&below, &naive.find(&longer), "{}", longer);
                     }
+                }
+                let is_target = |entry: &Entry| {
+                    entry.pattern == *subject && matches!(entry.listener, Listener::Target(_))
+                };
+                let has_target = naive.entries.iter().any(is_target);
+                prop_assert_eq!(trie.has_target(subject.as_bytes()), has_target, "{}", subject);
+                for queue in [None, Some("p")] {
+                    let members = trie.members(subject.as_bytes(), queue.map(str::as_bytes));
+                    let mut members = members.to_vec();
+                    members.sort_unstable();
+                    prop_assert_eq!(members, naive.members(subject, queue), "{}", subject);
                 }
             }
         }

@@ -4,6 +4,7 @@
 use crate::hub::Hub;
 use memchr::memchr_iter;
 use penstock_subjects::Matches;
+use penstock_wire::lifetime::{self, Lifetime};
 use penstock_wire::{Frame, Message};
 
 /// How a stretch of a run may be handled.
@@ -20,7 +21,7 @@ pub enum Lane {
     Gone = 3,
 }
 
-const STATUS_LINE: &[u8] = b"NATS/1.0\r\n"; // what headers begin with, unless they are a status
+pub(crate) const STATUS_LINE: &[u8] = b"NATS/1.0\r\n"; // what headers begin with, unless they are a status
 
 /// What is in front of the first CRLF, and what is behind it.
 fn split_line(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
@@ -33,7 +34,7 @@ fn split_line(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
 
 /// Header lines as (name, value); the status line is passed over. As the reference: only CRLF
 /// ends a line, and only blanks before a value do not belong to it.
-fn header_lines(headers: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+pub(crate) fn header_lines(headers: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let (_, mut rest) = split_line(headers);
     let lines = std::iter::from_fn(move || {
         let (line, after) = split_line(rest?);
@@ -61,6 +62,9 @@ pub struct Marks<'a> {
     pub header_bytes_max: usize,
     /// So must more than this of headers and payload together.
     pub message_bytes_max: usize,
+    /// A lifetime between these, in seconds, does not matter; if the second is less than the
+    /// first, every lifetime does.
+    pub lifetime_seconds: (u64, u64),
 }
 
 impl Marks<'_> {
@@ -69,15 +73,28 @@ impl Marks<'_> {
             .split(|byte| *byte == b':')
             .any(|known| known == name)
     }
+
+    /// A store finds the lifetime of a message by itself; what is to be looked at is one that may
+    /// be refused or changed.
+    fn is_plain_lifetime(&self, name: &[u8], value: &[u8]) -> bool {
+        let (min, max) = self.lifetime_seconds;
+        name == lifetime::HEADER
+            && min <= max
+            && match lifetime::parse(value) {
+                Some(Lifetime::Endless | Lifetime::Seconds(0)) => true,
+                Some(Lifetime::Seconds(seconds)) => (min..=max).contains(&seconds),
+                None => false,
+            }
+    }
 }
 
 impl Hub {
-    fn picked_frame(&self, position: usize) -> Option<&Frame> {
+    pub(crate) fn picked_frame(&self, position: usize) -> Option<&Frame> {
         let index = self.picked(position)?;
         (!self.is_passed_over(index)).then(|| &self.vector.entries[index].frame)
     }
 
-    fn headers_of(&self, frame: &Frame) -> &[u8] {
+    pub(crate) fn headers_of(&self, frame: &Frame) -> &[u8] {
         let payload = frame.payload.of(self.vector.bytes());
         payload
             .get(..frame.header_bytes as usize)
@@ -112,10 +129,13 @@ impl Hub {
             return Lane::Careful;
         }
         let mut lane = Lane::Plain;
-        for (name, _) in header_lines(headers) {
+        for (name, value) in header_lines(headers) {
             if name == marks.column && lane == Lane::Plain {
                 lane = Lane::Column;
-            } else if name.starts_with(marks.prefix) && !marks.is_harmless(name) {
+            } else if name.starts_with(marks.prefix)
+                && !marks.is_harmless(name)
+                && !marks.is_plain_lifetime(name, value)
+            {
                 return Lane::Careful;
             }
         }
@@ -123,17 +143,19 @@ impl Hub {
     }
 
     /// The value of one header in every frame of a run; empty where it is missing.
-    #[must_use]
-    pub fn header_column(&self, start: usize, end: usize, name: &[u8]) -> Vec<&[u8]> {
-        (start..end)
-            .map(|position| {
-                self.picked_frame(position)
-                    .and_then(|frame| {
-                        header_lines(self.headers_of(frame)).find(|(other, _)| *other == name)
-                    })
-                    .map_or(&b""[..], |(_, value)| value)
-            })
-            .collect()
+    pub fn header_column(
+        &self,
+        start: usize,
+        end: usize,
+        name: &[u8],
+    ) -> impl Iterator<Item = &[u8]> {
+        (start..end).map(move |position| {
+            self.picked_frame(position)
+                .and_then(|frame| {
+                    header_lines(self.headers_of(frame)).find(|(other, _)| *other == name)
+                })
+                .map_or(&b""[..], |(_, value)| value)
+        })
     }
 
     /// Answers every request of a run with `prefix`, its own number counted from `first`, and
@@ -146,7 +168,39 @@ impl Hub {
         first: u64,
         suffix: &[u8],
     ) {
-        let mut body = Vec::with_capacity(prefix.len() + suffix.len() + 24);
+        self.answer(start, end, |place, body| {
+            body.extend_from_slice(prefix);
+            body.extend_from_slice(itoa::Buffer::new().format(first + place).as_bytes());
+            body.extend_from_slice(suffix);
+        });
+    }
+
+    /// The same for as many requests as there are texts: one of them goes on behind each number,
+    /// with `joint` in the place of its first byte.
+    pub fn acknowledge_each(
+        &mut self,
+        start: usize,
+        prefix: &[u8],
+        first: u64,
+        joint: &[u8],
+        texts: &[&[u8]],
+    ) {
+        self.answer(start, start + texts.len(), |place, body| {
+            body.extend_from_slice(prefix);
+            body.extend_from_slice(itoa::Buffer::new().format(first + place).as_bytes());
+            body.extend_from_slice(joint);
+            body.extend_from_slice(texts[place as usize].get(1..).unwrap_or_default());
+        });
+    }
+
+    /// Answers every request of a run with nothing.
+    pub fn answer_run(&mut self, start: usize, end: usize) {
+        self.answer(start, end, |_, _| {});
+    }
+
+    /// Answers every request of a run with what is written for its place in it.
+    fn answer(&mut self, start: usize, end: usize, write: impl Fn(u64, &mut Vec<u8>)) {
+        let mut body = Vec::new();
         let mut reply: Vec<u8> = Vec::new();
         let mut inbox = Inbox::default();
         for position in start..end {
@@ -159,10 +213,7 @@ impl Hub {
                 _ => continue,
             };
             body.clear();
-            body.extend_from_slice(prefix);
-            let number = first + (position - start) as u64;
-            body.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-            body.extend_from_slice(suffix);
+            write((position - start) as u64, &mut body);
             body.extend_from_slice(b"\r\n");
             reply.clear();
             reply.extend_from_slice(entry.frame.reply.of(self.vector.bytes()));

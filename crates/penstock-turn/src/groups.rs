@@ -6,6 +6,7 @@
 //! bulk group that goes to one target of the server itself, in order of arrival.
 
 use crate::hub::Hub;
+use crate::rows::Rows;
 use ahash::AHashMap;
 use penstock_subjects::Matches;
 use penstock_wire::Verb;
@@ -115,6 +116,7 @@ impl Hub {
             .resize(self.vector.entries.len(), UNRESOLVED);
         let bytes = self.vector.bytes();
         let mut last: Option<(u32, &[u8], u32)> = None;
+        let mut rows = Rows::default();
         let mut weight = 0;
         for index in start..end {
             let entry = &self.vector.entries[index];
@@ -133,16 +135,22 @@ impl Hub {
                 routes.of_entry[index] = number;
                 continue;
             }
+            if let Some(number) = rows.find(account, subject) {
+                routes.of_entry[index] = number;
+                last = Some((account, subject, number));
+                continue;
+            }
             let Some(router) = self.accounts.get_mut(account as usize) else {
                 continue;
             };
             if weight > ROUTES_WEIGHT_MAX {
                 return index;
             }
-            let answer = router.find(subject);
+            let number = routes.answers.len() as u32;
+            let row = rows.begin(router, account, entry.slot, subject, number);
+            let answer = row.unwrap_or_else(|| router.find(subject));
             weight += answer.weight() + 1;
             routes.answers.push(answer);
-            let number = routes.answers.len() as u32 - 1;
             routes.of_entry[index] = number;
             last = Some((account, subject, number));
         }

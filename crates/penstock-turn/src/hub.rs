@@ -47,6 +47,8 @@ pub struct Hub {
     pub(crate) ended: Vec<(ConnectionId, Ending)>,
     /// Subscribers for which publishers are resting.
     pub(crate) crowded: Vec<u32>,
+    /// Listeners that were found crowded in this turn, for letters that wait.
+    pub(crate) awaited: Vec<u32>,
     /// Frames of this turn that Python must look at.
     pub(crate) careful_frames: usize,
     /// What this turn's publishes cost so far, in listeners visited.
@@ -80,6 +82,7 @@ impl Hub {
             dirty: Vec::new(),
             ended: Vec::new(),
             crowded: Vec::new(),
+            awaited: Vec::new(),
             careful_frames: 0,
             work: 0,
             deferred: Vec::new(),

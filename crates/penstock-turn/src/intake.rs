@@ -45,13 +45,14 @@ impl Hub {
         self.careful_frames = 0;
         self.work = 0;
         self.loopback.begin_turn(self.bounds.turn_bytes_max);
+        self.awaited.clear();
         self.ease();
     }
 
     /// True if there is work that waits for no socket.
     #[must_use]
     pub fn has_chores(&self) -> bool {
-        !self.subscriptions.is_swept()
+        !self.subscriptions.is_swept() || self.has_room_again()
     }
 
     /// True while this turn may take more.

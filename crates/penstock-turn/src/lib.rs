@@ -6,21 +6,28 @@
 //! leaves through whatever can be written to. The socket driver and the tests use the same doors.
 #![forbid(unsafe_code)]
 
+mod batch_runs;
 mod columns;
 mod connection;
+mod delivery;
 mod fanout;
 mod groups;
 mod held;
 mod hub;
 mod intake;
+mod interest;
 mod loopback;
 mod output;
+pub mod replacement;
+mod rows;
 pub mod run_bytes;
 mod subscription;
 mod vector;
 
+pub use batch_runs::{BatchNames, BatchRun};
 pub use columns::{Lane, Marks};
 pub use connection::{ConnectionId, Ending, Switches, Traffic};
+pub use delivery::{Delivery, Route};
 pub use groups::{Group, Run};
 pub use hub::{Bounds, Hub};
 pub use intake::{Received, Source};

@@ -5,6 +5,7 @@
 
 use crate::connection::ConnectionId;
 use crate::hub::Hub;
+use crate::interest::Watched;
 use penstock_subjects::{Listener, Matches, Router, is_valid_pattern};
 
 pub(crate) struct Subscription {
@@ -26,6 +27,7 @@ pub(crate) struct Subscriptions {
     retired: Vec<u32>,
     /// Dead, but still in the routes: a connection with a million subscriptions leaves in steps.
     leaving: Vec<u32>,
+    pub watched: Watched,
 }
 
 const LEAVING_MAX: usize = 4096; // taken out of the routes in one turn
@@ -34,6 +36,7 @@ impl Subscriptions {
     #[allow(clippy::cast_possible_truncation)] // 4 G subscriptions do not fit into memory
     fn add(&mut self, accounts: &mut [Router], subscription: Subscription) -> u32 {
         let number = self.free.pop().unwrap_or(self.table.len() as u32);
+        self.watched.mark(&subscription.pattern);
         if let Some(router) = accounts.get_mut(subscription.account as usize) {
             let queue = subscription.queue.as_deref();
             router.insert(&subscription.pattern, queue, Listener::Plain(number));
@@ -58,6 +61,7 @@ impl Subscriptions {
         let subscription = &mut self.table[number as usize];
         let was_live = std::mem::take(&mut subscription.live);
         if was_live {
+            self.watched.mark(&subscription.pattern);
             self.leaving.push(number);
         }
         was_live
@@ -171,12 +175,14 @@ impl Hub {
         let valid = is_valid_pattern(pattern);
         if let Some(router) = self.accounts.get_mut(account as usize).filter(|_| valid) {
             router.insert(pattern, None, Listener::Target(target));
+            self.subscriptions.watched.mark(pattern);
             return true;
         }
         false
     }
 
     pub fn remove_target(&mut self, account: u32, pattern: &[u8], target: u32) -> bool {
+        self.subscriptions.watched.mark(pattern);
         self.accounts
             .get_mut(account as usize)
             .is_some_and(|router| router.remove(pattern, None, Listener::Target(target)))
@@ -200,7 +206,7 @@ impl Hub {
 
     /// Who listens to `prefix` and one more token, if that token does not matter.
     pub fn find_below(&self, account: u32, prefix: &[u8]) -> Option<Matches> {
-        self.accounts.get(account as usize)?.find_below(prefix)
+        self.accounts.get(account as usize)?.find_below(prefix, 1)
     }
 
     /// Who listens to a subject, by number.

@@ -13,6 +13,7 @@ const MARKS: Marks<'static> = Marks {
     column: b"Nats-Msg-Id",
     header_bytes_max: BOUND,
     message_bytes_max: 2 * BOUND,
+    lifetime_seconds: (1, 0),
 };
 
 /// A hub with one run, and its publisher.
@@ -51,7 +52,9 @@ fn lane_of(headers: &[u8]) -> Lane {
 }
 
 fn value_of(headers: &[u8]) -> Vec<u8> {
-    hub_with(&[headers]).header_column(0, 1, MARKS.column)[0].to_vec()
+    let hub = hub_with(&[headers]);
+    let column: Vec<&[u8]> = hub.header_column(0, 1, MARKS.column).collect();
+    column[0].to_vec()
 }
 
 #[test]
@@ -77,6 +80,31 @@ fn stretches_of_one_lane_stay_together() {
         ]
     );
     assert_eq!(hub.lanes(3, 4, MARKS), [(Lane::Column, 3, 4)]);
+}
+
+#[test]
+fn a_lifetime_within_bounds_needs_no_look() {
+    let lane = |lines: &str, lifetime_seconds| {
+        let headers = format!("NATS/1.0\r\n{lines}\r\n\r\n");
+        let marks = Marks {
+            lifetime_seconds,
+            ..MARKS
+        };
+        hub_with(&[headers.as_bytes()]).lanes(0, 1, marks)[0].0
+    };
+    for value in ["2", "0", "0s", "never", "2s", "1m", "60"] {
+        let line = format!("Nats-TTL: {value}");
+        assert_eq!(lane(&line, (2, 60)), Lane::Plain, "{value}");
+        assert_eq!(lane(&line, (1, 0)), Lane::Careful, "{value}");
+        let with_id = format!("{line}\r\nNats-Msg-Id: 1");
+        assert_eq!(lane(&with_id, (2, 60)), Lane::Column, "{value}");
+        let with_other = format!("{line}\r\nNats-Rollup: sub");
+        assert_eq!(lane(&with_other, (2, 60)), Lane::Careful, "{value}");
+    }
+    for value in ["1", "61", "x", "", "-1", "500ms", "2 "] {
+        let line = format!("Nats-TTL: {value}");
+        assert_eq!(lane(&line, (2, 60)), Lane::Careful, "{value}");
+    }
 }
 
 #[test]

@@ -8,10 +8,13 @@
 #![forbid(unsafe_code)]
 
 mod decode;
+mod delivered;
 mod encode;
 mod frame;
+pub mod lifetime;
 pub mod number;
 
 pub use decode::{Limits, Step, decode};
+pub use delivered::{Delivery, Sent, sent};
 pub use encode::{Message, render};
 pub use frame::{Fault, Frame, Span, Verb};

@@ -2,7 +2,9 @@
 
 #![allow(dead_code)] // each test file uses its part
 
-use penstock_blocks::{Content, Filter, Limits, Store, file_bytes, matches, memory_bytes};
+use penstock_blocks::{
+    Content, Filter, Limits, Store, Visit, WalkEnd, file_bytes, matches, memory_bytes,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,6 +232,47 @@ impl Model {
         );
 
         self.check_subjects(store, &filter, &all, at);
+        self.check_walk(store, &filter, &all, at);
+    }
+
+    #[allow(clippy::panic)] // of a test
+    /// A walk to the end, however often it rests and whatever it is told on the way.
+    fn check_walk(&self, store: &mut Store, filter: &Filter, all: &[u64], at: u64) {
+        let (mut next, mut walked, mut shown) = (at, Vec::new(), 0u64);
+        loop {
+            let found = store.walk(filter, next, at % 20, |message| {
+                let entry = &self.messages[&message.sequence];
+                assert_eq!(message.timestamp_ns, entry.timestamp_ns);
+                assert_eq!(message.subject, entry.subject);
+                assert_eq!(message.headers, entry.headers);
+                assert_eq!(message.message, entry.message);
+                shown += 1;
+                if shown % 5 == 4 {
+                    return Visit::Refuse;
+                }
+                walked.push(message.sequence);
+                if shown.is_multiple_of(3) {
+                    Visit::TakeLast
+                } else {
+                    Visit::Take
+                }
+            });
+            assert!(found.next >= next.max(self.first().min(next)), "never back");
+            next = found.next;
+            match found.end {
+                WalkEnd::Over => break,
+                WalkEnd::Stopped | WalkEnd::Paused => {}
+                WalkEnd::Failed(error) => panic!("{error}"),
+            }
+        }
+        let expected: Vec<u64> = all.iter().filter(|s| **s >= at).copied().collect();
+        assert_eq!(walked, expected, "walk from {at}");
+        assert_eq!(next, at.max(self.first()).max(self.last + 1));
+        let count = store.count_matching(filter, at).unwrap();
+        assert_eq!(count, expected.len() as u64, "count from {at}");
+        let alive = self.messages.range(at..).count() as u64;
+        assert_eq!(store.alive_from(at).unwrap(), alive, "alive from {at}");
+        assert_eq!(store.has(at).unwrap(), self.messages.contains_key(&at));
     }
 
     fn check_subjects(&self, store: &mut Store, filter: &Filter, all: &[u64], at: u64) {

@@ -1,0 +1,54 @@
+//! Pages of a direct get.
+
+use crate::hub::Hub;
+use crate::store::{Store, filter_of};
+use penstock_consumers::PageTerms;
+use pyo3::prelude::*;
+
+/// Why it ended, where to go on, messages and bytes sent, how many are left, and the last one sent.
+type PageSent = (u8, u64, u64, u64, u64, u64);
+
+/// Messages from a sequence up to another, to whoever listens to an inbox.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // columns of a call from Python
+#[pyo3(signature = (
+    hub, store, account, inbox, stream, pattern, *, sequence, up_to, messages_max, bytes_max,
+    pending, before
+))]
+pub fn send_page(
+    hub: &mut Hub,
+    store: &mut Store,
+    account: u32,
+    inbox: &[u8],
+    stream: &[u8],
+    pattern: Vec<u8>,
+    sequence: u64,
+    up_to: u64,
+    messages_max: u64,
+    bytes_max: u64,
+    pending: u64,
+    before: u64,
+) -> PageSent {
+    let filter = filter_of(&[pattern]);
+    let terms = PageTerms {
+        account,
+        inbox,
+        stream,
+        filter: &filter,
+        from: sequence,
+        up_to,
+        messages_max,
+        bytes_max,
+        pending,
+        before,
+    };
+    let sent = penstock_consumers::send_page(&mut hub.hub, &mut store.store, &terms);
+    (
+        sent.stop as u8,
+        sent.next,
+        sent.messages,
+        sent.bytes,
+        sent.pending,
+        sent.before,
+    )
+}
