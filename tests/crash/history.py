@@ -8,7 +8,7 @@ import json
 import time
 from typing import Any
 
-from tests.crash.wire import Wire
+from tests.crash.wire import Message, Wire
 
 BATCH = 1000
 
@@ -87,8 +87,13 @@ class History:
 
 
 def read_all(wire: Wire, name: str) -> dict[int, bytes]:
+    """Every payload of a stream by its sequence, in order."""
+    return {sequence: message.payload for sequence, message in read_messages(wire, name).items()}
+
+
+def read_messages(wire: Wire, name: str) -> dict[int, Message]:
     """Every message of a stream by its sequence, in order, through direct gets in batches."""
-    stored: dict[int, bytes] = {}
+    stored: dict[int, Message] = {}
     sequence = 1
     while True:
         request = json.dumps({"seq": sequence, "batch": BATCH}).encode()
@@ -106,7 +111,7 @@ def read_all(wire: Wire, name: str) -> dict[int, bytes]:
                     done = True
                     continue
                 found = int(header(message.headers, b"Nats-Sequence"))
-                stored[found] = message.payload
+                stored[found] = message
                 sequence = found + 1
 
 

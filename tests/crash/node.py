@@ -1,6 +1,7 @@
 """A server on a store directory that outlives it: started, killed, started again."""
 
 import json
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 from tests.server_process import BIN, ServerProcess
 
 PENSTOCK = (str(BIN / "penstock"), "serve")
+WAIT_SECONDS_MAX = 15.0
 
 
 class Node(ServerProcess):
@@ -34,3 +36,19 @@ class Node(ServerProcess):
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, json.load(error)
+
+
+def wait_health(node: Node, status: int) -> str:
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while True:
+        found, body = node.health()
+        if found == status:
+            return str(body.get("error", ""))
+        assert time.monotonic() < deadline, f"{found} {body}\n{told(node)}"
+        time.sleep(0.05)
+
+
+def told(node: Node) -> str:
+    """The log without what these tests themselves cause."""
+    lines = node.log.splitlines()
+    return "\n".join(line for line in lines if "Healthcheck failed" not in line)

@@ -35,6 +35,13 @@ def remove(path: Path, _dice: random.Random) -> None:
     path.unlink()
 
 
+def overwrite(path: Path, dice: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    sector = dice.randrange(1, len(data.rstrip(b"\0")) // 512) * 512
+    data[sector : sector + 512] = dice.randbytes(512)
+    path.write_bytes(data)
+
+
 Damage = Callable[[Path, random.Random], None]
 
 
@@ -99,13 +106,57 @@ def test_a_damaged_block(store: Path, damage: Damage, number: int) -> None:
 
 @killed
 @pytest.mark.parametrize("number", range(DAMAGES))
-@pytest.mark.parametrize("damage", [flip, cut])
+@pytest.mark.parametrize("damage", [overwrite, cut])
 def test_a_damaged_log(store: Path, damage: Damage, number: int) -> None:
     damage(largest(store, "log/*.log"), random.Random(number))
     stored, lost, log = survivors(store)
     check(stored, lost, to_the_end=True)
     assert len(lost) <= 100, "more than a group"
     assert "Traceback" not in log
+
+
+@killed
+@pytest.mark.parametrize("number", range(DAMAGES))
+def test_a_flipped_bit_in_the_log_costs_nothing(store: Path, number: int) -> None:
+    flip(largest(store, "log/*.log"), random.Random(number))
+    stored, lost, log = survivors(store)
+    check(stored, lost)
+    assert (len(stored), lost) == (MESSAGES, set())
+    assert "Traceback" not in log
+
+
+@pytest.mark.parametrize("settings", [{}, {"allow_msg_counter": True}])
+def test_the_end_of_a_stream_in_a_damaged_group(tmp_path: Path, settings: dict[str, bool]) -> None:
+    """No number of an acknowledged message is given to another one."""
+    headers = b"NATS/1.0\r\nNats-Incr: +1\r\nX-Mark: unique\r\n\r\n"
+    content = (b"", headers) if settings else (b"unique", b"")
+    with Node(tmp_path) as node, contextlib.closing(Wire(node.port)) as wire:
+        create(wire, "DAMAGED", **settings)
+        create(wire, "OTHER")
+        frames = [published("DAMAGED.x", "", *content) for _ in range(50)]
+        wire.send(b"".join(frames))
+        reply = wire.ask("DAMAGED.x", *content)
+        assert b'"seq":51' in wire.wait(reply).payload
+        wire.request("OTHER.x", b"a group behind it")
+    log = largest(tmp_path, "log/*.log")
+    log.write_bytes(b"broken".join(log.read_bytes().rsplit(b"unique", 1)))
+    for restart in range(2):
+        with Node(tmp_path) as node, contextlib.closing(Wire(node.port)) as wire:
+            state = wire.request("$JS.API.STREAM.INFO.DAMAGED")["state"]
+            assert state["last_seq"] == 51 + restart
+            assert state["lost"]["msgs"][-1] == 51
+            assert state["messages"] + len(state["lost"]["msgs"]) == 51 + restart
+            ack = wire.wait(wire.ask("DAMAGED.x", *content)).payload
+            assert b'"seq":%d' % (52 + restart) in ack
+
+
+@stopped
+def test_a_log_that_is_missing_is_told(store: Path) -> None:
+    for path in (store / "jetstream").glob("log/*.log"):
+        path.unlink()
+    stored, lost, log = survivors(store)
+    assert (len(stored), lost) == (MESSAGES, set())
+    assert "The log ends with entry 0" in log
 
 
 @stopped

@@ -1,4 +1,4 @@
-"""A disk that is full or broken: no promise that is not kept, and service when it is over."""
+"""A disk that fails: no promise that is not kept, and service when it is over."""
 
 import contextlib
 import json
@@ -10,15 +10,11 @@ import pytest
 from tests.crash.history import History
 from tests.crash.length import IS_LONG
 from tests.crash.load import Publisher, begin_snapshot, create
-from tests.crash.node import Node
-from tests.crash.volume import Volume, require_root
+from tests.crash.node import Node, wait_health
 from tests.crash.wire import Wire, published
 
-MODES = {"default": "", "lazy": 'sync_interval: "2m"'}
 FAULTS = ["fdatasync:error=EIO", "pwrite64:error=EIO", "pwrite64:error=ENOSPC"]
 STRACE = ("strace", "-f", "-qq", "-o", "/dev/null", "--seccomp-bpf")
-WAIT_SECONDS_MAX = 15.0
-FAR_ABOVE = "max_file_store: 1TB, "  # else publishes are refused before the disk is full
 STOPPED = {  # requests that a stopped stream refuses
     "FILE.x": b"FILE:0:",
     "$JS.API.STREAM.INFO.FILE": b"",
@@ -27,22 +23,6 @@ STOPPED = {  # requests that a stopped stream refuses
     "$JS.API.STREAM.PURGE.FILE": b"",
     "$JS.API.STREAM.SNAPSHOT.FILE": b'{"deliver_subject": "d"}',
 }
-
-
-def wait_health(node: Node, status: int) -> str:
-    deadline = time.monotonic() + WAIT_SECONDS_MAX
-    while True:
-        found, body = node.health()
-        if found == status:
-            return str(body.get("error", ""))
-        assert time.monotonic() < deadline, f"{found} {body}\n{told(node)}"
-        time.sleep(0.05)
-
-
-def told(node: Node) -> str:
-    """The log without what these tests themselves cause."""
-    lines = node.log.splitlines()
-    return "\n".join(line for line in lines if "Healthcheck failed" not in line)
 
 
 def start_load(node: Node, history: History) -> Publisher:
@@ -79,29 +59,6 @@ def check_return(node: Node, history: History) -> None:
         history.sent += 1
         history.answered(history.sent, wire.request("FILE.x", history.payload(history.sent)))
         history.check(wire)
-
-
-@pytest.mark.parametrize("mode", MODES if IS_LONG else ["default"])
-def test_a_full_disk(tmp_path: Path, mode: str) -> None:
-    require_root()
-    history = History("FILE", pad=2000)
-    with Volume(tmp_path, mebibytes=96) as volume:
-        ballast = volume.path / "ballast"
-        ballast.write_bytes(bytes(60 << 20))
-        with Node(volume.path, FAR_ABOVE + MODES[mode]) as node:
-            publisher = start_load(node, history)
-            error = wait_health(node, 503)
-            assert "No space left" in error
-            assert str(volume.path) in error
-            assert error in node.log
-            check_outage(node)
-            publisher.abandon()
-            assert history.acked
-            ballast.unlink()
-            wait_health(node, 200)
-            check_return(node, history)
-        with Node(volume.path, MODES[mode]) as node:
-            check_return(node, history)
 
 
 @pytest.mark.parametrize("fault", FAULTS if IS_LONG else FAULTS[:1])

@@ -4,11 +4,12 @@ import json
 import select
 import socket
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.server_process import HOST
 
-CONNECT = b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\n'
+CONNECT = b'CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true}\r\n'
 
 
 class Message(NamedTuple):
@@ -63,14 +64,21 @@ class Wire:
         return reply
 
     def wait(self, subject: str, seconds_max: float = 5.0) -> Message:
+        return self._wait(subject.__eq__, subject, seconds_max)
+
+    def wait_any(self, prefix: str, seconds_max: float = 5.0) -> Message:
+        """The next one whose subject starts so."""
+        return self._wait(lambda subject: subject.startswith(prefix), prefix, seconds_max)
+
+    def _wait(self, wanted: Callable[[str], bool], shown: str, seconds_max: float) -> Message:
         deadline = time.monotonic() + seconds_max
         while (left := deadline - time.monotonic()) > 0:
             messages = self.read(left)
             for position, message in enumerate(messages, 1):
-                if message.subject == subject:
+                if wanted(message.subject):
                     self._unread = messages[position:]
                     return message
-        raise TimeoutError(f"nothing on {subject} after {seconds_max} s")
+        raise TimeoutError(f"nothing on {shown} after {seconds_max} s")
 
     def _parsed(self) -> list[Message]:
         found = []

@@ -182,6 +182,13 @@ class Site:
         self.servers[kind].close()
         self.servers[kind] = self._start(kind)
 
+    def kill(self, kind: Implementation) -> None:
+        """And starts it again."""
+        self.close_peers()
+        self.servers[kind].signal("SIGKILL")
+        self.servers[kind].wait_exit()
+        self.restart(kind)
+
     def left_behind(self) -> list[Path]:
         """What lies in penstock's store that belongs to no stream."""
         root = self._folders[PENSTOCK] / "jetstream"

@@ -2,6 +2,10 @@
 
 With `--rewrite` each file is one item instead, which records the reference's answers (and
 penstock's, where the file says that it differs) into the file.
+
+`consumers` gives the scenarios of consumers one connection to each server. With the environment
+variable PENSTOCK_PARITY_BOTH=reference the second server is the reference too: a scenario that
+fails then is not determinate, whatever penstock does. `site` gives backups a server of each kind.
 """
 
 from collections.abc import Iterator
@@ -12,6 +16,8 @@ import pytest
 
 from tests.conftest import POOL
 from tests.parity import notation, runner
+from tests.parity.backup_peer import Site
+from tests.parity.consumers_peer import ConsumerPair, ConsumerPeer, second_implementation
 from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, REFERENCE, Implementation, Server
 from tests.server_process import ServerStartError
 
@@ -110,3 +116,37 @@ class RewriteItem(ServerItem):
             isinstance(item, notation.Only) and item.name == PENSTOCK.name for item in case.items
         )
         return [REFERENCE, PENSTOCK] if differs else [REFERENCE]
+
+
+@pytest.fixture(scope="session")
+def consumer_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
+    second = second_implementation()
+    theirs, ours = (tmp_path_factory.mktemp(name) for name in ("theirs", "ours"))
+    with (
+        Server(REFERENCE, ("-js", "-sd", str(theirs))) as reference,
+        Server(second, ("-js", "-sd", str(ours))) as other,
+    ):
+        yield reference, other
+        assert "Traceback" not in other.log
+
+
+@pytest.fixture
+def consumers(consumer_servers: tuple[Server, Server]) -> Iterator[ConsumerPair]:
+    reference, other = consumer_servers
+    found = ConsumerPair(ConsumerPeer(reference), ConsumerPeer(other))
+    found.clear()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def servers_with_stores() -> Iterator[Site]:
+    site = Site()
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def site(servers_with_stores: Site) -> Iterator[Site]:
+    yield servers_with_stores
+    servers_with_stores.close_peers()

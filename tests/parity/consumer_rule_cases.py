@@ -6,6 +6,7 @@ from tests.parity.consumer_config_cases import (
     MS,
     PUSH,
     SECOND,
+    Config,
     Step,
     create,
     durable,
@@ -134,7 +135,36 @@ DELIVERS = [
     "_INBOX.x",
 ]
 
+FLOW: Config = {"ack_policy": "flow_control"}
+
+# Only what is refused: consumers of this kind do not exist here yet.
+UNBUILT: list[Step] = [
+    create(**FLOW),
+    durable(**FLOW),
+    pedantic(**FLOW),
+    create(**FLOW, flow_control=True, rate_limit_bps=5, description="x" * 5000),
+    create(**FLOW, ack_wait=-5),
+    create(**FLOW, backoff=[1, 2, 3], max_deliver=2),
+    create(**FLOW, **PUSH, max_ack_pending=-1, ack_wait=5, max_deliver=3),
+    create(**FLOW, **PUSH, ack_wait=5, max_deliver=3),
+    create(**FLOW, **PUSH, backoff=[1], max_deliver=1),
+    create(**FLOW, **PUSH, max_deliver=3),
+    create(**FLOW, deliver_subject="d.*", max_deliver=3),
+    pedantic(**FLOW, **PUSH, max_ack_pending=5),
+    pedantic(**FLOW, **PUSH, flow_control=True, max_ack_pending=-1),
+    pedantic(**FLOW, **PUSH, flow_control=True, idle_heartbeat=2 * SECOND, ack_wait=5),
+    pedantic(**FLOW, **PUSH, flow_control=True, idle_heartbeat=SECOND, ack_wait=5),
+    create(direct=True),
+    durable(direct=True),
+    durable(direct=True, **PUSH),
+    create(direct=True, rate_limit_bps=5),
+    create(direct=True, filter_subject="t..x"),
+    create(direct=True, stream="L", max_ack_pending=51, **EXPLICIT),
+    create(direct=True, **FLOW),
+]
+
 RULES: list[Step] = [
+    *UNBUILT,
     create(num_replicas=-1),
     create(num_replicas=2),
     create(num_replicas=1, stream="I"),

@@ -6,7 +6,7 @@ from typing import Any
 from tests.parity.numbered import Pub
 from tests.parity.publish_cases import EXPECTED_LAST, EXPECTED_STREAM, ID, many, with_header
 from tests.parity.stream_api_cases import Scenarios, get, grouped, info, made, purge, updated
-from tests.parity.streams_peer import Api, Awaited, Heard, Listen, Pipelined, Quiet, Step
+from tests.parity.streams_peer import Api, Awaited, Done, Heard, Listen, Pipelined, Quiet, Step
 
 BOTH_STORAGES = ("file", "memory")
 TO_U = {"src": ">", "dest": "u.>"}
@@ -274,7 +274,7 @@ ADVISORIES: Scenarios = {
             "$JS.EVENT", "$JS.*.ADVISORY.>", "$JS.>", "$SYS.ACCOUNT.>", "$SYS.>",
         )
         for step in (
-            Api("STREAM.CREATE.E", {"name": "E", "subjects": [subject]}),
+            Done(Api("STREAM.CREATE.E", {"name": "E", "subjects": [subject]})),
             Api("STREAM.DELETE.E"),
         )
     ],

@@ -80,7 +80,9 @@ class Connection:
 
     def until_pong(self) -> None:
         while b"PONG\r\n" not in self._buffer:
-            self._buffer += self.socket.recv(1 << 16)
+            data = self.socket.recv(1 << 16)
+            assert data, "the server closed the connection"
+            self._buffer += data
             self._parse_all(stop=b"PONG")
         self._buffer = self._buffer.replace(b"PONG\r\n", b"", 1)
 

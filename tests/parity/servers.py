@@ -6,6 +6,7 @@ share one; it holds few at a time because cases with equal flags stand side by s
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.server_process import BIN, ServerProcess
 
@@ -40,6 +41,10 @@ class Server(ServerProcess):
         self, implementation: Implementation, flags: tuple[str, ...] = (), config: str = ""
     ) -> None:
         self.implementation = implementation
+        self.streams_folder: Path | None = None  # where the reference has the files of its streams
+        if implementation is REFERENCE and "-sd" in flags:
+            store = Path(flags[flags.index("-sd") + 1])
+            self.streams_folder = store / "jetstream" / "$G" / "streams"
         super().__init__(implementation.command, ("-n", NAME, *flags), config)
 
 

@@ -61,6 +61,7 @@ WELL_FORMED: list[Body] = [
     t(consumer_limits={}),
     t(metadata={"_nats.req.level": "9", "_nats.ver": "x", "_nats.level": "1", "a": "b"}),
     t(placement={}),
+    t(placement={"cluster": "no such.>", "tags": ["a", "", None]}, pedantic=True),
     t(republish={}),
     t(subject_transform={}),
     mirror(opt_start_time="2024-01-01T00:00:00.1000Z"),
@@ -376,6 +377,9 @@ UPDATES: list[Case] = [
     [t(), t(republish={"dest": "r.>"}), t()],
     [t(), t(subject_transform={"src": "T", "dest": "x"}), t(subject_transform={"src": ""})],
     [t(duplicate_window=SECOND), t(max_age=SECOND), t()],
+    [t(), t(placement={"tags": ["a"]}), t(placement={"cluster": "c"}), t(placement={}), t()],
+    [t(placement={"cluster": "c"}), t(placement={"preferred": "s"}), t(placement={"tags": []})],
+    [mirror(), mirror() | {"placement": {"cluster": "c"}}, mirror()],
 ]
 
 TWICE: list[Case] = [  # created, then created again
@@ -383,11 +387,11 @@ TWICE: list[Case] = [  # created, then created again
     [t(), t(max_msgs=-1, subjects=["T"], metadata={"_nats.req.level": "5"})],
     [t(), t(max_msgs=1)],
     [t(metadata={"a": "b"}), t()],
+    [t(placement={"tags": []}), t(placement={})],
     [t(max_bytes=10), t(max_bytes=10**15)],
     [mirror(), mirror()],
     [source({"name": "O"}), source({"name": "O", "filter_subject": ">"})],
 ]
-
 
 # Settings to be combined: most are refused, or forbid another, or are refused in pedantic mode.
 MIX: list[dict[str, Any]] = [
@@ -396,6 +400,7 @@ MIX: list[dict[str, Any]] = [
     {"num_replicas": -1},
     {"num_replicas": 3},
     {"num_replicas": 9},
+    {"placement": {"tags": ["a"], "preferred": "s"}},
     {"max_msgs": -7},
     {"max_consumers": -7},
     {"max_age": -1},
@@ -477,7 +482,6 @@ OURS: list[Different] = [
     ),
     Different("ADR-56: read consistency", [t(read_consistency="weak")], 10025, 0),
     Different("sequences must not run out", [t(first_seq=2**61 + 1)], 0, 10052),
-    Different("N: placement", [t(placement={"cluster": "c"})], 0, 10052),
     Different("N: compression", [t(compression="s2")], 0, 10052),
     Different("N: schedules", [t(allow_msg_schedules=True)], 0, 10052),
     Different("N: fast ingest", [t(allow_batched=True)], 0, 10052),

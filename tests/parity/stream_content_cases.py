@@ -72,6 +72,7 @@ LISTS: Scenarios = {
 
 PURGES: Scenarios = {
     "unknown": [purge(), purge(seq=1, keep=1), purge("a/b")],
+    "nothing below the first of none": [made(), purge(seq=1), info(), purge(), info()],
     "malformed": [made(), *filled(3), *malformed("STREAM.PURGE.T"), info()],
     "bad values": [
         made(),

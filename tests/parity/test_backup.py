@@ -5,15 +5,14 @@ With the `nats` CLI (named by NATS_CLI, or on the path) the real client makes an
 
 import json
 import os
-import shutil
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.interop.nats_command import find_nats
 from tests.parity.backup_peer import (
     OLD_BACKUP,
     STATE_KEYS,
@@ -30,21 +29,8 @@ from tests.parity.numbered import Pub
 from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, REFERENCE, Implementation, Server
 from tests.parity.streams_peer import Heard, Listen, Quiet
 
-CLI = Path(os.environ.get("NATS_CLI") or shutil.which("nats") or "nats")
+CLI = find_nats() or Path("nats")
 PAIRS = [(origin, place) for origin in IMPLEMENTATIONS for place in IMPLEMENTATIONS]
-
-
-@pytest.fixture(scope="module")
-def servers_with_stores() -> Iterator[Site]:
-    site = Site()
-    yield site
-    site.close()
-
-
-@pytest.fixture
-def site(servers_with_stores: Site) -> Iterator[Site]:
-    yield servers_with_stores
-    servers_with_stores.close_peers()
 
 
 @pytest.mark.parametrize(("origin", "place"), PAIRS, ids=lambda kind: kind.name)

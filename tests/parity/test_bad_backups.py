@@ -24,20 +24,6 @@ from tests.parity.backup_peer import (
 from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, REFERENCE, Server
 from tests.parity.streams_peer import Api, Peer
 
-
-@pytest.fixture(scope="module")
-def servers_with_stores() -> Iterator[Site]:
-    site = Site()
-    yield site
-    site.close()
-
-
-@pytest.fixture
-def site(servers_with_stores: Site) -> Iterator[Site]:
-    yield servers_with_stores
-    servers_with_stores.close_peers()
-
-
 REFUSED_SNAPSHOTS = [
     ("S", b""),
     ("S", b"  "),
@@ -105,6 +91,37 @@ def entries(*made: Entry, state: object = None) -> bytes:
 
 def message(sequence: int, **changes: Any) -> Entry:
     return Entry(b"bad.x", 10**18, sequence, b"", b"payload")._replace(**changes)
+
+
+DURABLE = {"durable_name": "D", "name": "D", "ack_policy": "explicit"}
+
+
+def consumer(
+    found_as: str = "D",
+    /,
+    places: tuple[int, int, int, int] = (0, 0, 0, 0),
+    pending: object = None,
+    redelivered: object = None,
+    **config: object,
+) -> Entry:
+    """Places are those of what was delivered, and of the floor."""
+    keys = ("consumer_seq", "stream_seq")
+    delivered, floor = (dict(zip(keys, pair, strict=True)) for pair in (places[:2], places[2:]))
+    state: dict[str, object] = {"delivered": delivered, "ack_floor": floor}
+    state |= {"pending": pending} if pending else {}
+    state |= {"redelivered": redelivered} if redelivered else {}
+    fields = {key: value for key, value in (DURABLE | config).items() if value is not None}
+    return consumer_entry(found_as, {"config": fields, "state": state})
+
+
+def consumer_entry(name: str, content: object) -> Entry:
+    payload = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return Entry(b"consumers/" + name.encode(), 1, 0, b"", payload)
+
+
+def with_consumers(*made: Entry, count: int | None = None) -> bytes:
+    state = {"first_seq": 1, "last_seq": 3, "consumer_count": len(made) if count is None else count}
+    return entries(*made, *map(message, (1, 2, 3)), END, state=state)
 
 
 def old_archive(**changes: bytes | None) -> bytes:
@@ -200,6 +217,83 @@ OURS_TARS: dict[str, bytes] = {
 }
 
 
+WAITING = {"Sequence": 2, "Timestamp": 1}
+BAD_CONSUMERS: dict[str, bytes] = {
+    "floor above, in deliveries": with_consumers(consumer(places=(1, 2, 2, 1))),
+    "floor above, in messages": with_consumers(consumer(places=(2, 1, 1, 2))),
+    "pending above": with_consumers(consumer(places=(2, 2, 1, 1), pending={"3": WAITING})),
+    "pending below": with_consumers(consumer(places=(2, 2, 1, 1), pending={"1": WAITING})),
+    "pending under a word": with_consumers(consumer(places=(2, 2, 1, 1), pending={"x": WAITING})),
+    "no configuration": with_consumers(consumer_entry("D", {"state": {}})),
+    "configuration is null": with_consumers(consumer_entry("D", {"config": None, "state": {}})),
+    "no state": with_consumers(consumer_entry("D", {"config": DURABLE})),
+    "consumer is no JSON": with_consumers(consumer_entry("D", b"{")),
+    "consumer is a list": with_consumers(consumer_entry("D", b"[]")),
+    "negative place": with_consumers(consumer(places=(-1, 0, 0, 0))),
+    "too few consumers": with_consumers(consumer(), count=2),
+    "too many consumers": with_consumers(consumer(), count=0),
+    "countless consumers": with_consumers(consumer(), count=2**60),
+    "negative consumers": with_consumers(count=-1),
+    "name with a slash": with_consumers(consumer("a/b", durable_name="a/b", name="a/b")),
+    "ephemeral with a slash": with_consumers(consumer("a/b", durable_name=None, name="a/b")),
+    "name of dots": with_consumers(consumer("..", durable_name="..", name="..")),
+    "two names": with_consumers(consumer(name="E")),
+    "two names of an ephemeral": with_consumers(consumer("E", durable_name=None)),
+    "twice, and different": with_consumers(consumer(), consumer(deliver_policy="new")),
+    "policy that is none": with_consumers(consumer(ack_policy="some")),
+    "filter that is none": with_consumers(consumer(filter_subject="a..b")),
+    "three replicas": with_consumers(consumer(num_replicas=3)),
+    "delivers into the stream": with_consumers(consumer(deliver_subject="bad.x")),
+    "start without a sequence": with_consumers(consumer(deliver_policy="by_start_sequence")),
+    "good one before a bad one": with_consumers(consumer(), consumer("F", name="F")),
+}
+# Accepted by the reference: messages would be passed over, or nobody could tell what is meant; and
+# what penstock does not have.
+OURS_CONSUMERS: dict[str, bytes] = {
+    "twice": with_consumers(consumer(), consumer(places=(2, 2, 2, 2))),
+    "no name": with_consumers(consumer("", durable_name=None, name=None)),
+    "delivered beyond the end": with_consumers(consumer(places=(2, 200, 1, 1))),
+    "pending beyond the end": with_consumers(
+        consumer(places=(2, 200, 1, 1), pending={"100": WAITING})
+    ),
+    "largest places": with_consumers(consumer(places=(2**64 - 1, 2**64 - 1, 0, 0))),
+    "delivery that was none": with_consumers(consumer(places=(1, 2, 0, 1), pending={"2": WAITING})),
+    "redelivered beyond": with_consumers(consumer(places=(2, 2, 1, 1), redelivered={"3": 1})),
+    "redelivered forever": with_consumers(
+        consumer(places=(2, 2, 1, 1), pending={"2": WAITING}, redelivered={"2": 2**64 - 1})
+    ),
+    "pending without acks": with_consumers(
+        consumer(places=(2, 2, 1, 1), pending={"2": WAITING}, ack_policy="none")
+    ),
+    "acks by flow control": with_consumers(
+        consumer(ack_policy="flow_control", deliver_subject="out", max_ack_pending=1)
+    ),
+}
+
+
+def old_state(*numbers: int) -> dict[str, bytes | None]:
+    return {"obs/C/o.dat": bytes((22, 2, *numbers))}
+
+
+BAD_OLD_CONSUMERS: dict[str, bytes] = {
+    "consumer's meta is no JSON": old_archive(**{"obs/C/meta.inf": b"{"}),
+    "no consumer's meta": old_archive(**{"obs/C/meta.inf": None}),
+    "consumer's state is empty": old_archive(**{"obs/C/o.dat": b"x"}),
+    "consumer's state is cut": old_archive(**old_state(0, 0, 1)),
+}
+OURS_OLD_CONSUMERS: dict[str, bytes] = {
+    "no consumer's state": old_archive(**{"obs/C/o.dat": None}),
+    "old floor above": old_archive(**old_state(2, 2, 1, 1, 0, 0)),
+    "old pending above": old_archive(**old_state(0, 0, 1, 1, 1, 0, 2, 1, 0, 0)),
+    "old pending without end": old_archive(**old_state(0, 0, 1, 1, *b"\xff" * 8, 1)),
+    "old number without end": old_archive(**old_state(*b"\xff" * 5000)),
+}
+
+
+REFUSED_BY_BOTH = (BAD_ENTRIES, BAD_TARS, BAD_CONSUMERS, BAD_OLD_CONSUMERS)
+REFUSED_BY_US = (OURS_ENTRIES, OURS_TARS, OURS_CONSUMERS, OURS_OLD_CONSUMERS)
+
+
 def bad_config(content: bytes) -> dict[str, Any]:
     if content.startswith(MAGIC[:4]):
         return {"name": "BAD", "subjects": ["bad.>"]}
@@ -208,7 +302,9 @@ def bad_config(content: bytes) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "content", [*BAD_ENTRIES.values(), *BAD_TARS.values()], ids=[*BAD_ENTRIES, *BAD_TARS]
+    "content",
+    [case for group in REFUSED_BY_BOTH for case in group.values()],
+    ids=[name for group in REFUSED_BY_BOTH for name in group],
 )
 def test_bad_archives_are_refused_by_both(site: Site, content: bytes) -> None:
     config = bad_config(content)
@@ -221,7 +317,9 @@ def test_bad_archives_are_refused_by_both(site: Site, content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [*OURS_ENTRIES.values(), *OURS_TARS.values()], ids=[*OURS_ENTRIES, *OURS_TARS]
+    "content",
+    [case for group in REFUSED_BY_US for case in group.values()],
+    ids=[name for group in REFUSED_BY_US for name in group],
 )
 def test_bad_archives_are_refused_by_us(site: Site, content: bytes) -> None:
     config = bad_config(content)
@@ -232,7 +330,8 @@ def test_bad_archives_are_refused_by_us(site: Site, content: bytes) -> None:
 
 def assert_nothing_left(site: Site, config: dict[str, Any], refused: dict[str, Any]) -> None:
     server = site.servers[PENSTOCK]
-    assert "/" not in refused["error"]["description"].replace("msgs/", "")
+    text = refused["error"]["description"]
+    assert "/" not in text.replace("msgs/", "").replace('"a/b"', "").replace("'/'", "")
     info = site.peer(server).ask(f"STREAM.INFO.{config['name']}")
     assert info["error"]["err_code"] == 10059
     assert site.left_behind() == []

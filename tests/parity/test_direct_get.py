@@ -47,7 +47,7 @@ class Both:
         self._client.barrier()
         self._client.inbox.clear()
         self._registry = Registry()
-        self._ours = StreamApi(self._registry, cast(Keeper, None))
+        self._ours = StreamApi(self._registry, cast(Keeper, None), lambda _name, _copies: None)
 
     def close(self) -> None:
         self._client.close()

@@ -31,15 +31,6 @@ jetstream {{
   store_dir: "{directory}", max_memory_store: {memory}, max_file_store: {storage} {more}
 }}
 """
-UNBUILT = (
-    "mirror",
-    "sources",
-    "subject_delete_marker_ttl",
-    "allow_msg_ttl",
-    "allow_msg_counter",
-    "allow_atomic",
-)
-
 Pair = tuple[Asked, Asked]
 
 
@@ -69,22 +60,13 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Both with the neighbours in place, as far as penstock can have them."""
     for found in started(tmp_path_factory):
         for body in cases.NEIGHBOURS:
-            plain = {name: value for name, value in body.items() if name not in UNBUILT}
-            assert is_same(found, CREATE, body["name"], plain)
+            assert is_same(found, CREATE, body["name"], body)
         yield found
 
 
 def is_same(pair: Pair, verb: str, name: str, body: cases.Body) -> bool:
-    """Both say the same; False where penstock has to refuse what the reference can do."""
+    """Both say the same."""
     theirs, ours = (asked.answer(verb, name, payload_of(body)) for asked in pair)
-    used = [field for field in UNBUILT if theirs.get(field)]
-    if used and "err_code" not in theirs:
-        assert ours == {
-            "code": 500,
-            "err_code": 10052,
-            "description": f"{used[0]} is not supported yet",
-        }
-        return False
     assert comparable(ours) == comparable(theirs), f"{verb} {str(body)[:300]}"
     return True
 
@@ -139,13 +121,9 @@ def test_precedence(pair: Pair, seed: int) -> None:
         play(pair, [start, *(mixed(number * 3 + step) for step in range(3))])
 
 
-def uses_unbuilt(body: cases.Body) -> bool:
-    return isinstance(body, dict) and any(body.get(field) for field in UNBUILT)
-
-
 @pytest.mark.parametrize(
     "different",
-    [different for different in cases.OURS if not any(map(uses_unbuilt, different.case))],
+    cases.OURS,
     ids=lambda different: different.why,
 )
 def test_ours(pair: Pair, different: cases.Different) -> None:

@@ -5,6 +5,7 @@ import json
 import random
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from tests.parity.publish_cases import (
 )
 from tests.parity.servers import PENSTOCK, REFERENCE, Server
 from tests.parity.stream_api_cases import Scenarios, info, made
-from tests.parity.streams_peer import Api, Pair, Peer, Pipelined, Step, err_code
+from tests.parity.streams_peer import Api, Pair, Peer, Pipelined, Step
 
 MIXES, MIXES_EACH = 60, 12
 HEADERS_BYTES_MAX = 65_535
@@ -190,15 +191,16 @@ def test_what_is_counted(pair: Pair) -> None:
         assert (total - before[0], errors - before[1]) == (3, 1)
 
 
+def test_the_first_request_finds_nothing_counted(tmp_path: Path) -> None:
+    for implementation in (REFERENCE, PENSTOCK):
+        with Server(implementation, ("-js", "-sd", str(tmp_path / implementation.name))) as server:
+            peer = Peer(server)
+            assert [api_counts(peer), api_counts(peer)] == [(0, 0), (1, 0)]
+            peer.close()
+
+
 def api_counts(peer: Peer) -> tuple[int, int]:
     message = peer.request("$JS.API.INFO", b"")
     assert message is not None
     counts = json.loads(message.payload)["api"]
     return counts["total"], counts["errors"]
-
-
-def test_consumers_cannot_be_made_yet(pair: Pair) -> None:
-    pair.play([made()])
-    body = {"stream_name": "T", "config": {"durable_name": "C", "ack_policy": "explicit"}}
-    for subject in ("CONSUMER.CREATE.T.C", "CONSUMER.DURABLE.CREATE.T.C"):
-        assert err_code(pair.ours.ask(subject, body)) == 10012

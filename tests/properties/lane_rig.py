@@ -65,6 +65,16 @@ PLENTY = ServerResources(
 )
 
 
+class Endless:
+    """A disk that is never full."""
+
+    def left(self) -> int:
+        return 1 << 40
+
+    def add(self, size: int) -> None:
+        pass
+
+
 class LaneRig:
     """The stream, and its one client."""
 
@@ -91,8 +101,7 @@ class LaneRig:
             None,
             lambda: self.now_ns,
             lambda _stream, error: self.failures.append(error),
-            lambda _bytes: True,
-            Usage(Registry(), PLENTY),
+            Usage(Registry(), PLENTY, Endless()),
         )
         if careful:
             self.ingest.lanes.cut = lambda start, end: [(CAREFUL, start, end)]  # type: ignore[method-assign]

@@ -38,6 +38,9 @@ LINES = st.one_of(
     st.builds("Nats-Msg-Id: {}".format, VALUES),
     st.builds("Nats-Msg-Id: {}".format, st.integers(0, 30)),
     st.builds("{}: {}".format, CONTROL, VALUES),
+    st.builds(
+        "Nats-TTL: {}".format, st.sampled_from(["1", "2s", "never", "0", "1h", "9223372036"])
+    ),
 )
 
 
@@ -75,6 +78,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"discard": "new", "max_msgs_per_subject": 1, "max_msgs": 3},
     {"allow_rollup_hdrs": True},
     {"no_ack": True},
+    {"allow_msg_ttl": True},
+    {"allow_msg_ttl": True, "subject_delete_marker_ttl": 2_000_000_000},
     {"retention": "workqueue"},
     {"sealed": True},
 ]
@@ -173,7 +178,7 @@ def test_puts_of_a_bucket_need_no_look(history: int, limit: str, ids: bool) -> N
     for turn in range(9):
         rig.publish([put(turn, key) for key in range(20)])
     assert rig.stream.sequence_last == 180
-    assert rig.stream.state().messages == 20 * history
+    assert rig.stream.store.state().messages == 20 * history
     assert len(answers(rig.said)) == 180
 
 

@@ -8,20 +8,23 @@ from tests.crash.wire import Wire
 
 Answer = dict[str, Any]
 Change = Callable[[Wire, dict[str, str]], Answer]
+ANSWER_SECONDS_MAX = 60.0  # the store may be copied before every step that the server takes
 
 
 def make(wire: Wire, fields: dict[str, str]) -> Answer:
     body = {"name": "NEW", "subjects": ["NEW.>"], **fields}
-    return wire.request("$JS.API.STREAM.CREATE.NEW", json.dumps(body).encode())
+    return wire.request("$JS.API.STREAM.CREATE.NEW", json.dumps(body).encode(), ANSWER_SECONDS_MAX)
 
 
 def edit(wire: Wire, fields: dict[str, str]) -> Answer:
     body = {"name": "OLD", "subjects": ["OLD.>", "more"], "description": "edited", "max_msgs": 2}
-    return wire.request("$JS.API.STREAM.UPDATE.OLD", json.dumps(body | fields).encode())
+    return wire.request(
+        "$JS.API.STREAM.UPDATE.OLD", json.dumps(body | fields).encode(), ANSWER_SECONDS_MAX
+    )
 
 
 def delete(wire: Wire, _fields: dict[str, str]) -> Answer:
-    return wire.request("$JS.API.STREAM.DELETE.OLD")
+    return wire.request("$JS.API.STREAM.DELETE.OLD", b"", ANSWER_SECONDS_MAX)
 
 
 def restore(wire: Wire, _fields: dict[str, str]) -> Answer:
@@ -33,8 +36,8 @@ def restore(wire: Wire, _fields: dict[str, str]) -> Answer:
     begun = wire.request("$JS.API.STREAM.RESTORE.NEW", json.dumps({"config": config}).encode())
     if "error" in begun:
         return dict(begun)
-    wire.wait(wire.ask(begun["deliver_subject"], data))
-    return dict(wire.request(begun["deliver_subject"], b""))
+    wire.wait(wire.ask(begun["deliver_subject"], data), ANSWER_SECONDS_MAX)
+    return dict(wire.request(begun["deliver_subject"], b"", ANSWER_SECONDS_MAX))
 
 
 CHANGES = (make, edit, delete, restore)

@@ -31,7 +31,7 @@ def test_version_names_the_reference_first_and_penstock_second(flag: str) -> Non
 def test_an_unknown_command_says_what_there_is() -> None:
     result = penstock("sirve")
     assert result.returncode == 2
-    assert "unknown command 'sirve'" in result.stderr
+    assert "No such command 'sirve'" in result.stderr
     assert "serve" in result.stderr
 
 
@@ -65,6 +65,7 @@ def test_a_taken_port_is_fatal() -> None:
         result = penstock("serve", "-a", "127.0.0.1", "-p", str(port))
     assert result.returncode == 1
     assert "[FTL]" in result.stderr
+    assert "Address already in use; -p takes another port" in result.stderr
 
 
 def refusal_of_store(store: Path, *flags: str) -> str:

@@ -9,8 +9,9 @@ import pytest
 from penstock.config.options import JetStreamSettings
 from penstock.server.app import Server
 from penstock.server.jetstream import checkpoints
+from penstock.server.jetstream.keeper import Keeper, Kept
 from tests.crash.load import create
-from tests.crash.wire import Wire
+from tests.crash.wire import Wire, published
 from tests.server.inside import ServerInside
 
 HOUR_NS = 3_600_000_000_000
@@ -76,6 +77,46 @@ def test_a_checkpoint_touches_streams_that_changed(
     with ServerInside(tmp_path) as inside, contextlib.closing(Wire(inside.port)) as wire:
         assert wire.request("IDLE.x", b"two")["seq"] == 2
         assert wire.request("BUSY.x", b"three")["seq"] == 3
+
+
+def test_ten_thousand_erasures_take_a_few_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flights: list[bool] = []  # of each checkpoint, whether the log forgets with it
+
+    class Counted(checkpoints.Flight):
+        def land(self, keeper: Keeper) -> list[Kept]:
+            flights.append(self.forgets)
+            return super().land(keeper)
+
+    monkeypatch.setattr(checkpoints, "Flight", Counted)
+    with ServerInside(tmp_path) as inside, contextlib.closing(Wire(inside.port)) as wire:
+        inside.call(upkeep("_erase"))  # and no timer from here on
+        create(wire, "S")
+        count = 10_000
+        wire.send(b"".join(published("S.x", "", b"secret") for _ in range(count)))
+        assert wire.request("S.x")["seq"] == count + 1
+        bodies = [b'{"seq": %d}' % number for number in range(1, count + 1)]
+        replies = [wire.ask("$JS.API.STREAM.MSG.DELETE.S", body) for body in bodies]
+        wire.wait(replies[-1], 60)
+        assert flights == []
+        inside.call(upkeep("_erase"))
+        inside.call(overwritten)
+        assert flights == [True]
+        inside.call(upkeep("_erase"))  # makes durable what was overwritten
+        assert flights == [True, False]
+        inside.call(upkeep("_erase"))
+        assert flights == [True, False]
+        assert wire.request("$JS.API.STREAM.INFO.S")["state"]["messages"] == 1
+        assert not any(b"secret" in path.read_bytes() for path in tmp_path.rglob("*.[bl]*[kg]"))
+
+
+def overwritten(server: Server) -> None:
+    """Waits until nothing is left of what the log has forgotten."""
+    assert server.jetstream is not None
+    checkpoints = server.jetstream._checkpoints
+    checkpoints._thread.submit(lambda: None).result(10)
+    checkpoints.forgetting.overwrite()
 
 
 def checkpoint(server: Server) -> None:

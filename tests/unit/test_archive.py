@@ -204,16 +204,18 @@ def test_files_of_a_tar_come_in_pieces(step: int) -> None:
         (member("msgs/index.db"), b"x" * 600),
         (member("msgs/1.key"), b"x"),
         (member("obs/C/meta.inf"), b"x"),
-        (member("obs/C/o.dat"), b"x"),
+        (member("obs/C/meta.sum"), b"x"),
+        (member("obs/C/o.dat"), b"y"),
     )
-    found: dict[int, bytes] = {}
+    found: dict[str, bytes] = {}
     ended = []
     for piece in read_tar(data, step):
-        found[piece.block] = found.get(piece.block, b"") + piece.data
+        found[piece.name] = found.get(piece.name, b"") + piece.data
         if piece.is_last:
-            ended.append(piece.block)
-    assert found == {0: b"{}", 1: block, 2: b""}
-    assert ended == [0, 1, 2]
+            ended.append((piece.name, piece.block))
+    consumer = {"obs/C/meta.inf": b"x", "obs/C/o.dat": b"y"}
+    assert found == {"meta.inf": b"{}", "msgs/1.blk": block, "msgs/2.blk": b""} | consumer
+    assert ended == [*zip(found, (0, 1, 2, 0, 0), strict=True)]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from penstock.consumers.consumer import Consumer
 from penstock.consumers.versioning import NEVER
 from penstock.model.consumer_config import ConsumerConfig
 from penstock.model.stream_config import shown
@@ -31,6 +32,26 @@ class ConsumerState(NamedTuple):
     is_push_bound: bool = False  # push only: whether somebody listens
     pinned_id: str = ""  # pinned_client only: who has the pin, and since when
     pinned_ns: int | None = None
+
+
+def state_of(consumer: Consumer, now_ns: int) -> ConsumerState:
+    """As of now: requests that nobody listens for any more do not count."""
+    core, pulling, pushing = consumer.core, consumer.pulling, consumer.pushing
+    if pulling is not None:
+        pulling.look(now_ns, at_end=False)
+    figures = core.figures
+    delivered = (figures.delivered_consumer, core.delivered_stream)
+    return ConsumerState(
+        delivered=Progress(*delivered, core.delivered_ns),
+        ack_floor=Progress(figures.floor_consumer, figures.floor_stream, core.acked_ns),
+        num_ack_pending=figures.ack_pending,
+        num_redelivered=figures.redelivered,
+        num_waiting=0 if pulling is None else len(pulling.waiting),
+        num_pending=core.outlet.pending(),
+        is_push_bound=pushing is not None and pushing.is_bound,
+        pinned_id="" if pulling is None else pulling.priority.pin,
+        pinned_ns=None if pulling is None else pulling.priority.pinned_ns,
+    )
 
 
 def show_consumer(

@@ -51,6 +51,34 @@ class DeleteRequest(Request, frozen=True, kw_only=True):
     no_erase: bool = False
 
 
+class PageRequest(Request, frozen=True, kw_only=True):
+    """CONSUMER.NAMES and CONSUMER.LIST."""
+
+    offset: Int64 = 0
+
+
+class PauseRequest(Request, frozen=True, kw_only=True):
+    """CONSUMER.PAUSE."""
+
+    pause_until: str | None = None
+
+
+class LenientRequest(Request, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """Requests that the reference reads by other means than the rest."""
+
+
+class ResetRequest(LenientRequest, frozen=True, kw_only=True):
+    """CONSUMER.RESET."""
+
+    seq: Natural = 0
+
+
+class UnpinRequest(LenientRequest, frozen=True, kw_only=True):
+    """CONSUMER.UNPIN."""
+
+    group: str = ""
+
+
 AnyRequest = TypeVar("AnyRequest", bound=Request)
 
 
@@ -77,5 +105,5 @@ def is_empty(payload: bytes) -> bool:
     """Whether a payload says nothing: no bytes, or an object without fields."""
     try:
         return not payload or msgspec.json.decode(payload) == {}
-    except (msgspec.MsgspecError, RecursionError):
+    except (ValueError, RecursionError):  # no JSON, or no UTF-8 in it
         return False

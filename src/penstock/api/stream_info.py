@@ -22,7 +22,7 @@ def show_config(stream: Stream, *, with_versions: bool) -> dict[str, Any]:
 
 
 def show_state(stream: Stream) -> dict[str, Any]:
-    state = stream.state()
+    state = stream.store.state()
     fields: dict[str, Any] = {
         "messages": state.messages,
         "bytes": state.bytes,
@@ -31,7 +31,7 @@ def show_state(stream: Stream) -> dict[str, Any]:
         "first_ts": rfc3339(state.time_first_ns) if state.messages else NEVER,
         "last_seq": state.sequence_last,
         "last_ts": rfc3339(state.time_last_ns) if state.time_last_ns else NEVER,
-        "consumer_count": 0,
+        "consumer_count": stream.audience.count,
     }
     if state.subjects:
         fields["num_subjects"] = state.subjects
@@ -58,5 +58,6 @@ def show_stream(stream: Stream, now_ns: int, *, with_versions: bool = True) -> d
         "config": show_config(stream, with_versions=with_versions),
         "created": rfc3339(stream.created_ns),
         "state": show_state(stream),
+        **stream.show_origins(),
         "ts": rfc3339(now_ns),
     }

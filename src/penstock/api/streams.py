@@ -18,13 +18,13 @@ from penstock.api.requests import (
     parse_request,
 )
 from penstock.api.stream_info import SUBJECTS_SHOWN_MAX, show_deleted, show_stream
-from penstock.api.unbuilt import unbuilt_feature
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.limits import SEQUENCE_START_MAX
-from penstock.model.stream_config import StreamConfig
+from penstock.model.stream_config import Storage, StreamConfig
 from penstock.model.stream_request import parse_stream_request
 from penstock.model.timestamps import rfc3339
-from penstock.streams.purging import EVERYTHING, purge
+from penstock.streams import departures
+from penstock.streams.purging import EVERYTHING
 from penstock.streams.read_request import (
     CONTRADICTIONS,
     WAYS,
@@ -33,6 +33,7 @@ from penstock.streams.read_request import (
 )
 from penstock.streams.reads import Wanted, find
 from penstock.streams.registry import Registry
+from penstock.streams.republish import Republished
 from penstock.streams.resources import Surroundings
 from penstock.streams.stream import Stream
 from penstock.streams.updates import UpdateState, check_update
@@ -57,26 +58,30 @@ class Keeper(Protocol):
     def delete(self, stream: Stream) -> None: ...
 
 
+Say = Callable[[str, list[Republished]], None]  # lets others hear of what a stream stored by itself
+
+
 class StreamApi:
     """Handlers of `$JS.API.STREAM.*`."""
 
-    def __init__(self, registry: Registry, keeper: Keeper) -> None:
+    def __init__(self, registry: Registry, keeper: Keeper, say: Say) -> None:
         self.registry = registry
         self.keeper = keeper
+        self.say = say
 
     def create(self, name: str, payload: bytes) -> Fields:
         request = parse_stream_request(payload, self.keeper.strict)
         config = _checked(check_create(name, request, self.keeper.surroundings()))
-        _checked(unbuilt_feature(config) or config)
         stream = self.registry.find(name) or self.keeper.create(config)
         return {**show_stream(stream, self.keeper.now_ns()), "did_create": True}
 
     def update(self, name: str, payload: bytes) -> Fields:
         request = parse_stream_request(payload, self.keeper.strict)
         existing = self.registry.find(name)
-        state = UpdateState(messages=existing.state().messages if existing else 0)
+        state = UpdateState()
+        if existing is not None:
+            state = UpdateState(existing.store.state().messages, existing.audience.bounds())
         config = _checked(check_update(name, request, state, self.keeper.surroundings()))
-        _checked(unbuilt_feature(config) or config)
         stream = self.registry.require(name)
         self.keeper.update(stream, config)
         return show_stream(stream, self.keeper.now_ns())
@@ -100,7 +105,7 @@ class StreamApi:
             return {}
         page = found[offset : offset + SUBJECTS_SHOWN_MAX]
         if page:
-            state["subjects"] = {subject.decode(): count for subject, count in page}
+            state["subjects"] = {subject.decode(errors="replace"): count for subject, count in page}
         return {"total": len(found), "offset": offset, "limit": SUBJECTS_SHOWN_MAX}
 
     def delete(self, name: str, payload: bytes) -> Fields:
@@ -122,10 +127,14 @@ class StreamApi:
         if pattern in EVERYTHING and request.seq > SEQUENCE_START_MAX:  # numbering goes on there
             reason = f"purge sequence must be <= {SEQUENCE_START_MAX}"
             raise Fault.PURGE_FAILED.error(reason=reason)
-        count = purge(stream.store, pattern=pattern, sequence=request.seq, keep=request.keep)
+        now_ns = self.keeper.now_ns()
+        stream.audience.purging()
+        gone = departures.purge(stream, pattern, request.seq, request.keep, now_ns)
         stream.catch_up()  # a purge below a sequence to come moves the last one
-        stream.has_begun = True
-        return {"success": True, "purged": count}
+        stream.has_begun |= pattern in EVERYTHING and not request.keep and request.seq != 1
+        stream.audience.purged(request.filter)
+        self.say(name, gone.copies)
+        return {"success": True, "purged": gone.messages}
 
     def get(self, name: str, payload: bytes) -> Fields:
         if not payload:
@@ -153,8 +162,11 @@ class StreamApi:
             raise Fault.STREAM_SEALED.error()
         if stream.config.deny_delete:
             raise Fault.MESSAGE_DELETE_FAILED.error(reason="message delete not permitted")
-        if not stream.store.remove(request.seq, erase=not request.no_erase):
+        now_ns, erase = self.keeper.now_ns(), not request.no_erase
+        gone = departures.remove(stream, request.seq, now_ns, erase=erase)
+        if not gone.messages:
             raise _not_removed(stream, request.seq)
+        self.say(name, gone.copies)
         return {"success": True}
 
     def names(self, _name: str, payload: bytes) -> Fields:
@@ -190,7 +202,9 @@ def wanted(request: ReadRequest) -> Wanted:
 
 def _not_removed(stream: Stream, sequence: int) -> ApiError:
     """Why there was nothing to remove, in the reference's words."""
-    state = stream.state()
+    state = stream.store.state()
+    if stream.config.storage is Storage.MEMORY:
+        return Fault.SEQUENCE_UNKNOWN.error(sequence=sequence)
     if sequence > state.sequence_last:
         return Fault.MESSAGE_DELETE_FAILED.error(reason="stream store EOF")
     if sequence < state.sequence_first:

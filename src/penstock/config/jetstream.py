@@ -57,7 +57,10 @@ def sync_interval(entry: Entry, report: Report) -> Changes:
     value = entry.node.value
     if isinstance(value, str) and value.lower() == "always":
         return {"sync_interval_ns": None}
-    return {"sync_interval_ns": seconds_or_duration_of(entry, report)}
+    value_ns = seconds_or_duration_of(entry, report)
+    if value_ns == 0:  # two minutes to the reference, and nobody means that
+        raise wrong_value(entry, 'must be more than 0; "always" syncs before every acknowledgement')
+    return {"sync_interval_ns": value_ns}
 
 
 def unique_tag(entry: Entry, _report: Report) -> Changes:

@@ -97,6 +97,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     # JetStream, served from the next release on: the flags are accepted from the first day.
     jetstream: bool = False
     store_dir: Path | None = None
+    store_is_temporary: bool = False  # it goes with the server: no space is kept in reserve
     jetstream_settings: JetStreamSettings = JetStreamSettings()
     # Logging and files for tools.
     debug: bool = False

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from penstock.config.addresses import advertisable, split_address
 from penstock.config.bounds import INTEGER_MAX, PORT_MAX
-from penstock.config.durations import EXAMPLE, duration_ns
 from penstock.config.report import Changes, Reader, Report, wrong_type, wrong_value
 from penstock.config.tree import Entry
+from penstock.model.durations import EXAMPLE, duration_ns
 
 SECOND_NS = 1_000_000_000
 STORAGE_TEXT = re.compile(r"(-?[0-9]{1,18})([KMGT])")

@@ -13,3 +13,4 @@ PRIORITY_TIMEOUT_NS = 120 * SECOND_NS  # the default of a pin, as the reference
 IDLE_HEARTBEAT_NS_MIN = 100_000_000  # as the reference: heartbeats are not meant to be traffic
 MAX_EXPIRES_NS_MIN = 1_000_000  # as the reference
 GENERATED_NAME_LENGTH = 8  # as the reference: 62^8 names
+FLOW_ACKS_HEARTBEAT_NS = SECOND_NS  # exactly, as the reference

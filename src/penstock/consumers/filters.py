@@ -22,6 +22,8 @@ _END = ""
 
 def are_nested(filters: tuple[str, ...], count: int) -> bool:
     """Whether one of the first `count` is part of another of all these valid filters."""
+    if len(filters) < 2:
+        return False
     times = Counter(filters)
     if any(times[pattern] > 1 for pattern in filters[:count]):
         return True

@@ -16,8 +16,8 @@ from penstock.model.consumer_request import ConsumerRequest
 from penstock.model.stream_config import Retention
 from penstock.streams import subjects
 from penstock.streams.bounds import DESCRIPTION_BYTES_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX
+from penstock.streams.durations import duration_text
 from penstock.streams.origins import is_valid_name
-from penstock.streams.validation import duration_text
 
 INT64_MAX = 2**63 - 1
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -63,18 +63,24 @@ def waits_are_not_negative(draft: Draft) -> ApiError | None:
     return None
 
 
-def nothing_unbuilt(draft: Draft) -> ApiError | None:
-    """What penstock does not do yet is refused by name, never ignored."""
-    config = draft.config
-    unbuilt = {
-        "ack_policy flow_control": config.ack_policy is AckPolicy.FLOW_CONTROL,
-        "direct": config.direct,
-        "sourcing": config.sourcing,
-    }
-    for field, is_used in unbuilt.items():
-        if is_used:
-            return refused(f"{field} is not supported")
-    return None
+def flow_control_acks(draft: Draft) -> ApiError | None:
+    """What `ack_policy` flow_control asks of the rest; what is not said of it is filled in, but not
+    in pedantic mode."""
+    config, is_strict = draft.config, draft.pedantic
+    if config.ack_policy is not AckPolicy.FLOW_CONTROL:
+        return None
+    if not config.is_push:
+        return Fault.FLOW_ACKS_REQUIRE_PUSH.error()
+    if is_strict and not config.flow_control:
+        return Fault.FLOW_ACKS_REQUIRE_FLOW_CONTROL.error()
+    if is_strict and config.idle_heartbeat != bounds.FLOW_ACKS_HEARTBEAT_NS:
+        return refused("flow control ack policy heartbeat needs to be 1s")
+    mistakes = (
+        (config.max_ack_pending <= 0, Fault.FLOW_ACKS_REQUIRE_MAX_ACK_PENDING),
+        (config.ack_wait != 0 or bool(config.backoff), Fault.FLOW_ACKS_WITH_ACK_WAIT),
+        (config.max_deliver > 0, Fault.FLOW_ACKS_WITH_MAX_DELIVER),
+    )
+    return _first_made(mistakes)
 
 
 def backoff_fits_max_deliver(draft: Draft) -> ApiError | None:
@@ -160,6 +166,15 @@ def limits_are_kept(draft: Draft) -> ApiError | None:
     return None
 
 
+def direct_suits_consumer(draft: Draft) -> ApiError | None:
+    config = draft.config
+    mistakes = (
+        (config.direct and not config.is_push, Fault.DIRECT_REQUIRES_PUSH),
+        (config.direct and bool(config.durable_name), Fault.DIRECT_REQUIRES_EPHEMERAL),
+    )
+    return _first_made(mistakes)
+
+
 def filters_are_apart(draft: Draft) -> ApiError | None:
     """No filter may be part of another: a subject in both has no one place. Crossing is fine."""
     config = draft.config
@@ -240,6 +255,10 @@ def metadata_is_small(draft: Draft) -> ApiError | None:
     return None
 
 
+def is_group(name: str) -> bool:
+    return _GROUP.fullmatch(name) is not None
+
+
 def priorities_are_complete(draft: Draft) -> ApiError | None:
     config = draft.config
     if config.priority_policy is PriorityPolicy.NONE:
@@ -255,8 +274,22 @@ def priorities_are_complete(draft: Draft) -> ApiError | None:
     for group in config.priority_groups:
         if not group:
             return Fault.PRIORITY_GROUP_EMPTY.error()
-        if not _GROUP.fullmatch(group):
+        if not is_group(group):
             return Fault.PRIORITY_GROUP_INVALID.error()
+    return None
+
+
+def nothing_unbuilt(draft: Draft) -> ApiError | None:
+    """What penstock does not do yet is refused by name, never ignored."""
+    config = draft.config
+    unbuilt = {
+        "ack_policy flow_control": config.ack_policy is AckPolicy.FLOW_CONTROL,
+        "direct": config.direct,
+        "sourcing": config.sourcing,
+    }
+    for field, is_used in unbuilt.items():
+        if is_used:
+            return refused(f"{field} is not supported")
     return None
 
 
@@ -284,8 +317,10 @@ def workqueue_is_shared_out(draft: Draft) -> ApiError | None:
 
 def workqueue_overlap(draft: Draft, name: str) -> ApiError | None:
     """Whether a message could belong to this consumer and to another; `name` is its own."""
+    if draft.around.stream.retention is not Retention.WORKQUEUE:
+        return None
     others = draft.around.others(name)
-    if draft.around.stream.retention is not Retention.WORKQUEUE or not others:
+    if not others:
         return None
     if not draft.config.filters:
         return Fault.WORKQUEUE_UNFILTERED_TWICE.error()
@@ -307,12 +342,13 @@ CHECKS: tuple[Check, ...] = (
     names_are_usable,
     replicas_suit_stream,
     waits_are_not_negative,
-    nothing_unbuilt,
+    flow_control_acks,
     backoff_fits_max_deliver,
     description_is_short,
     push_is_sound,
     pull_is_sound,
     limits_are_kept,
+    direct_suits_consumer,
     filters_are_apart,
     start_suits_policy,
     sampling_is_a_share,
@@ -320,6 +356,7 @@ CHECKS: tuple[Check, ...] = (
     names_are_one,
     metadata_is_small,
     priorities_are_complete,
+    nothing_unbuilt,
 )
 PLACE_CHECKS: tuple[Check, ...] = (
     consumers_are_not_too_many,

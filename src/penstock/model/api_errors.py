@@ -322,6 +322,31 @@ class Fault(enum.Enum):
     REPLAY_POLICY_INVALID = (10182, 400, "consumer replay policy invalid")
     ACK_WAIT_NEGATIVE = (10183, 400, "consumer ack wait needs to be positive")
     BACKOFF_NEGATIVE = (10184, 400, "consumer backoff needs to be positive")
+    FLOW_ACKS_REQUIRE_PUSH = (
+        10218,
+        400,
+        "flow control ack policy requires a push based consumer",
+    )
+    FLOW_ACKS_REQUIRE_FLOW_CONTROL = (
+        10219,
+        400,
+        "flow control ack policy requires flow control",
+    )
+    FLOW_ACKS_REQUIRE_MAX_ACK_PENDING = (
+        10220,
+        400,
+        "flow control ack policy requires max ack pending",
+    )
+    FLOW_ACKS_WITH_ACK_WAIT = (
+        10221,
+        400,
+        "flow control ack policy requires unset ack wait",
+    )
+    FLOW_ACKS_WITH_MAX_DELIVER = (
+        10222,
+        400,
+        "flow control ack policy requires unset max deliver",
+    )
 
     # Consumers: priority groups
     PRIORITY_POLICY_WITHOUT_GROUP = (

@@ -27,4 +27,5 @@ TURN_BYTES_MAX = 16 * MIB  # from all connections in one turn: bounds its length
 ACCEPTS_MAX = 64  # connections taken in one go, so that a storm of them does not stop the rest
 ACCEPT_PAUSE_NS = 1_000_000_000  # after the system ran out of descriptors
 SEQUENCE_START_MAX = 2**61  # where a client may let a stream begin; a record can hold twice that
+SEQUENCE_BEYOND = 2**62 - 2  # no stream gets there; what is to begin later begins here
 HASH_CHECKS_MAX = 2  # bcrypt checks at the same time; each takes a core for a tenth of a second

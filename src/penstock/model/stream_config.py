@@ -7,6 +7,7 @@ is read stands in `stream_request`.
 """
 
 import enum
+import functools
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -14,6 +15,8 @@ import msgspec
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Natural = Annotated[int, msgspec.Meta(ge=0)]  # up to 2^64 - 1: `stream_request` sees to that
+
+_PLAIN = frozenset({bool, int, str, dict})  # shown as they are
 
 
 class Retention(enum.StrEnum):
@@ -128,7 +131,7 @@ class Placement(Part, frozen=True, kw_only=True):
     OMITTED = frozenset({"cluster", "tags", "preferred"})
 
     cluster: str = ""
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...] | None = None  # no tags at all is said, and shown, as a placement
     preferred: str = ""
 
 
@@ -212,17 +215,22 @@ class StreamConfig(Part, frozen=True, kw_only=True):
 
 def shown(part: Part) -> dict[str, object]:
     """A configuration as a reply has it: plain values for JSON."""
-    fields = {name: getattr(part, name) for name in part.__struct_fields__}
+    omitted = part.OMITTED
     return {
-        name: _plain(value)
-        for name, value in fields.items()
-        if not (name in part.OMITTED and _is_empty(value))
+        name: value if type(value) in _PLAIN else _plain(value)
+        for name, value in zip(part.__struct_fields__, msgspec.structs.astuple(part), strict=True)
+        if name not in omitted or (value and (type(value) in _PLAIN or not _says_nothing(value)))
     }
 
 
-def _is_empty(value: object) -> bool:
+def _says_nothing(value: object) -> bool:
     """The first member of an enumeration is what it means to say nothing."""
-    return not value or (isinstance(value, enum.Enum) and value is next(iter(type(value))))
+    return isinstance(value, enum.Enum) and value is _first(type(value))
+
+
+@functools.cache
+def _first(members: type[enum.Enum]) -> enum.Enum:
+    return next(iter(members))
 
 
 def _plain(value: object) -> object:

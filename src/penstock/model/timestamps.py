@@ -6,6 +6,7 @@ and turned into nanoseconds since 1970 where it is compared.
 """
 
 import datetime
+import functools
 import re
 
 _MOMENT = re.compile(
@@ -37,11 +38,15 @@ def unix_ns(moment: str) -> int:
 def rfc3339(time_ns: int) -> str:
     """The canonical text of nanoseconds since 1970."""
     seconds, fraction_ns = divmod(time_ns, 1_000_000_000)
+    fraction = f".{fraction_ns:09}".rstrip("0") if fraction_ns else ""
+    return f"{_second(seconds)}{fraction}Z"
+
+
+@functools.lru_cache(maxsize=1024)  # what is shown together has often happened together
+def _second(seconds: int) -> str:
     days, seconds = divmod(seconds, 86_400)
     date = datetime.date.fromordinal(_EPOCH_DAYS + days).isoformat()
-    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    fraction = f".{fraction_ns:09}".rstrip("0") if fraction_ns else ""
-    return f"{date}T{clock}{fraction}Z"
+    return f"{date}T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def _unix_ns(match: re.Match[str]) -> int | None:

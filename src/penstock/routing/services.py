@@ -30,6 +30,7 @@ class Request(NamedTuple):
 
 Handler = Callable[[Request], bytes | None]
 Failed = Callable[[Frame], None]
+Told = Callable[[Request, bytes], None]  # of a request and the reply that has been sent
 Gate = Callable[[], contextlib.AbstractContextManager[None]]
 
 
@@ -37,27 +38,36 @@ class Service:
     """One handler as a target."""
 
     def __init__(
-        self, hub: Hub, account: Account, handler: Handler, failed: Failed, gate: Gate
+        self,
+        hub: Hub,
+        account: Account,
+        handler: Handler,
+        failed: Failed,
+        gate: Gate,
+        told: Told,
     ) -> None:
         self._hub = hub
         self._account = account
         self._handler = handler
         self._failed = failed
         self._gate = gate
+        self._told = told
 
     def take(self, start: int, end: int) -> None:
         for frame in picked_frames(self._hub, start, end):
             self._answer(frame)
 
     def _answer(self, frame: Frame) -> None:
+        request = Request(self._account, frame)
         try:
-            reply = self._handler(Request(self._account, frame))
+            reply = self._handler(request)
+            if reply is not None and frame.reply:
+                with self._gate():
+                    self._hub.publish(self._account.number, frame.reply, b"", b"", reply)
+            if reply is not None:
+                self._told(request, reply)
         except Exception:  # a bug of ours must not reach other connections
             self._failed(frame)
-            return
-        if reply is not None and frame.reply:
-            with self._gate():
-                self._hub.publish(self._account.number, frame.reply, b"", b"", reply)
 
 
 class Services:
@@ -74,7 +84,8 @@ class Services:
         pattern: bytes,
         handler: Handler,
         gate: Gate = contextlib.nullcontext,
+        told: Told = lambda _request, _reply: None,
     ) -> None:
-        """Replies leave inside `gate`, which may hold them back."""
-        service = Service(self._hub, account, handler, self._failed, gate)
+        """Replies leave inside `gate`, which may hold them back; `told` is called behind each."""
+        service = Service(self._hub, account, handler, self._failed, gate, told)
         self._targets.listen(self._targets.add(service), account, pattern)

@@ -18,12 +18,19 @@ class Target(Protocol):
 
 
 class Targets:
-    """Which target stands behind which number. Numbers of removed targets are used again."""
+    """Which target stands behind which number. Numbers of removed targets are used again, but not
+    in the same turn: its runs were cut before, and must not reach somebody else."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._table: list[Target | None] = []
         self._free: list[int] = []
+        self._leaving: list[int] = []  # removed in this turn
+
+    def begin_turn(self) -> None:
+        if self._leaving:
+            self._free += self._leaving
+            self._leaving = []
 
     def add(self, target: Target) -> int:
         if self._free:
@@ -37,7 +44,7 @@ class Targets:
     def remove(self, number: int) -> None:
         """After its last pattern was removed."""
         self._table[number] = None
-        self._free.append(number)
+        self._leaving.append(number)
 
     def listen(self, number: int, account: Account, pattern: bytes) -> None:
         added = self._hub.add_target(account.number, pattern, number)

@@ -142,6 +142,8 @@ class Server:
             return
         self._stopped.set()
         self.stop_listening()
+        if self.jetstream is not None:
+            self.jetstream.take_leave()
         for connection in tuple(self.clients):
             self.clients.close(connection, Reason.SERVER_SHUTDOWN)
         self.clients.shut()

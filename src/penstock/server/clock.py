@@ -9,3 +9,16 @@ def monotonic_ns() -> int:
 
 def wall_ns() -> int:
     return time.time_ns()
+
+
+class SteadyClock:
+    """The wall clock as it was at the start, from there on at the pace of the monotonic one.
+
+    Durations can be measured on it, and its times still mean something after a restart.
+    """
+
+    def __init__(self) -> None:
+        self._offset_ns = wall_ns() - monotonic_ns()
+
+    def now_ns(self) -> int:
+        return self._offset_ns + monotonic_ns()

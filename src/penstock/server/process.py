@@ -6,6 +6,7 @@ told and sent away one by one, then the process ends. HUP is answered in the log
 
 import asyncio
 import contextlib
+import errno
 import os
 import resource
 import signal
@@ -36,9 +37,12 @@ async def run(options: Options, log: ServerLog) -> int:
         await server.start()
     except (OSError, StorageError) as error:
         is_store = isinstance(error, StorageError)
-        log.refuse(f"{'Cannot use the store' if is_store else 'Error listening'}: {error}")
+        hint = "; -p takes another port" if getattr(error, "errno", 0) == errno.EADDRINUSE else ""
+        log.refuse(f"{'Cannot use the store' if is_store else 'Error listening'}: {error}{hint}")
         await server.stop()
         return 1
+    if server.jetstream is not None:
+        logger.info("Streams are kept in %s", server.jetstream.directory.root)
     stopping = asyncio.Event()
     _install_signals(server, stopping)
     try:

@@ -8,7 +8,7 @@ wheel itself reads no clock: the server tells it the time.
 import heapq
 from collections.abc import Callable, Hashable
 
-TICK_NS = 20_000_000
+TICK_NS = 1_000_000
 
 
 class TimerWheel:

@@ -72,6 +72,7 @@ class Turns:
 
     def _walk(self) -> None:
         hub = self._hub
+        self._targets.begin_turn()
         self._loop_back()
         hub.turn(monotonic_ns())
         position = 0

@@ -67,21 +67,22 @@ class EntryReader:
 
 
 class Piece(NamedTuple):
-    """Some bytes of a file in a tar; `block` is the number of a block of messages, 0 for meta."""
+    """Some bytes of a file in a tar; `block` is the number of a block of messages, or 0."""
 
+    name: str
     block: int
     data: bytes
     is_last: bool
 
 
-_META = "meta.inf"
+META = "meta.inf"
+CONSUMER_FILE = re.compile(r"obs/((?!\.\.?/)[^/\\\0]{1,255})/(meta\.inf|o\.dat)", re.ASCII)
 _FAILED = "errors.txt"  # the reference's note that it could not finish
 _BLOCK = re.compile(r"msgs/([1-9][0-9]{0,8})\.blk", re.ASCII)
 # Known and of no use here: checksums, keys and indexes, which can be made again.
-# Consumers are not kept yet either.
 _PASSED_OVER = re.compile(
     r"meta\.(sum|key)|msgs/([1-9][0-9]{0,8}\.(key|fss|idx)|(index|thw|sched)\.db)"
-    r"|obs/(?!\.\.?/)[^/\\\0]{1,255}/(meta\.inf|meta\.sum|meta\.key|o\.dat)",
+    r"|obs/(?!\.\.?/)[^/\\\0]{1,255}/meta\.(sum|key)",
     re.ASCII,
 )
 
@@ -93,7 +94,8 @@ class TarReader:
         self._waiting = bytearray()
         self._seen: set[str] = set()
         self._extended: dict[str, str] = {}  # fields of the next file that its header cannot hold
-        self._block: int | None = None  # of the file that is being read; None: passed over
+        self._name = ""  # of the file that is being read
+        self._block: int | None = None  # and its number; None: passed over
         self._left_bytes = 0  # of that file
         self._padding_bytes = 0  # behind it
         self._zero_blocks = 0
@@ -112,7 +114,7 @@ class TarReader:
                 del waiting[: len(part)]
                 self._left_bytes -= len(part)
                 if self._block is not None:
-                    yield Piece(self._block, part, self._left_bytes == 0)
+                    yield Piece(self._name, self._block, part, self._left_bytes == 0)
             elif self._padding_bytes:
                 passed = min(self._padding_bytes, len(waiting))
                 del waiting[:passed]
@@ -120,7 +122,7 @@ class TarReader:
             elif len(waiting) < TAR_BLOCK_BYTES or not self._head():
                 return
             elif self._block is not None and self._left_bytes == 0:
-                yield Piece(self._block, b"", True)
+                yield Piece(self._name, self._block, b"", True)
 
     def _head(self) -> bool:
         """Takes a header, with its extension if it is one; False if more is needed."""
@@ -165,15 +167,15 @@ class TarReader:
         if name in self._seen or len(self._seen) >= TAR_FILES_MAX:
             raise ArchiveError("unexpected content")
         self._seen.add(name)
-        self._block = _block_of(name)
-        if size_bytes > (META_BYTES_MAX if self._block == 0 else TAR_FILE_BYTES_MAX):
+        self._name, self._block = name, _block_of(name)
+        if size_bytes > (META_BYTES_MAX if name.endswith(META) else TAR_FILE_BYTES_MAX):
             raise ArchiveError("unexpected content")
         self._left_bytes = size_bytes
         self._padding_bytes = -size_bytes % TAR_BLOCK_BYTES
 
 
 def _block_of(name: str) -> int | None:
-    if name == _META:
+    if name == META or CONSUMER_FILE.fullmatch(name) is not None:
         return 0
     if (match := _BLOCK.fullmatch(name)) is not None:
         return int(match[1])

@@ -13,10 +13,11 @@ from typing import NamedTuple
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.limits import SUBJECT_BYTES_MAX
 from penstock.model.stream_config import Discard, Storage, StreamConfig
-from penstock.storage.store import Store
-from penstock.streams import headers
+from penstock.storage.store import Latest
+from penstock.streams import counters, headers
+from penstock.streams.counters import INCREMENT
 from penstock.streams.dedup import DedupWindow
-from penstock.streams.message_ttl import parse_ttl
+from penstock.streams.message_ttl import TTL, is_storable, parse_ttl
 from penstock.streams.purging import ROLLUP_ALL, ROLLUP_SUBJECT
 
 EXPECTED_STREAM = b"Nats-Expected-Stream"
@@ -27,14 +28,13 @@ EXPECTED_LAST_MESSAGE_ID = b"Nats-Expected-Last-Msg-Id"
 MESSAGE_ID = b"Nats-Msg-Id"
 ROLLUP = b"Nats-Rollup"
 STREAM_SOURCE = b"Nats-Stream-Source"
-TTL = b"Nats-TTL"
-INCREMENT = b"Nats-Incr"
 BATCH_ID = b"Nats-Batch-Id"
 SCHEDULE = b"Nats-Schedule"
 SCHEDULERS = (b"Nats-Scheduler", b"Nats-Schedule-Next")  # set by the server that has schedules
 
 _CONTROL_PREFIX = b"Nats-"  # without it, no header is a control header
 HEADERS_BYTES_MAX = 65_535  # the reference's bound on the headers of one stored message
+_CONTROL_NAME = re.compile(rb"\r\n(Nats-[^:]*):")
 _UINT64_MAX = 2**64 - 1
 _NUMBER = re.compile(rb"[+-]?[0-9]+")
 
@@ -52,7 +52,7 @@ class Stored(NamedTuple):
     """What the checks see of the stream."""
 
     config: StreamConfig
-    store: Store
+    store: Latest
     dedup: DedupWindow
     sequence_last: int
     message_id_last: bytes
@@ -71,8 +71,19 @@ Check = Callable[[Stored, Message], Refusal]
 
 def admit(stored: Stored, message: Message) -> Refusal:
     """None if the message may be stored."""
-    is_special = _CONTROL_PREFIX in message.headers
-    checks = (_ALWAYS, _WITH_HEADERS if is_special else (), _KEPT if stored.keeps else ())
+    with_headers: tuple[Check, ...] = ()
+    if _CONTROL_PREFIX in message.headers:
+        is_usual = _USUAL.issuperset(_CONTROL_NAME.findall(message.headers))
+        with_headers = _WITH_USUAL_HEADERS if is_usual else _WITH_HEADERS
+    for check in itertools.chain(_ALWAYS, with_headers, _KEPT if stored.keeps else ()):
+        if (refusal := check(stored, message)) is not None:
+            return refusal
+    return None
+
+
+def admit_copied(stored: Stored, message: Message, *, has_window: bool) -> Refusal:
+    """The same for a message of another stream, which has checked the rest already."""
+    checks = (_COPIED, (_duplicate,) if has_window else (), _COPIED_KEPT if stored.keeps else ())
     for check in itertools.chain(*checks):
         if (refusal := check(stored, message)) is not None:
             return refusal
@@ -81,9 +92,12 @@ def admit(stored: Stored, message: Message) -> Refusal:
 
 def parse_sequence(text: bytes) -> int | None:
     """Decimal digits up to 2^64 - 1, or None."""
-    if not text or len(text) > 20 or not text.isdigit():
+    if not text.isdigit():
         return None
-    value = int(text)
+    digits = text.lstrip(b"0")
+    if len(digits) > 20:
+        return None
+    value = int(digits or b"0")
     return value if value <= _UINT64_MAX else None
 
 
@@ -92,17 +106,26 @@ def _sealed(stored: Stored, _message: Message) -> Refusal:
 
 
 def _batch(_stored: Stored, message: Message) -> Refusal:
+    """Where batches are allowed, their messages do not come here."""
     if headers.find(message.headers, BATCH_ID):
         return Fault.BATCH_DISABLED.error()
     return None
 
 
-def _increment(_stored: Stored, message: Message) -> Refusal:
+def _increment(stored: Stored, message: Message) -> Refusal:
+    if stored.config.allow_msg_counter:
+        return counters.client_error(message.headers, message.payload)
     value = headers.find(message.headers, INCREMENT)
     if not value:
         return None
     is_number = _NUMBER.fullmatch(value) is not None
     return Fault.COUNTER_DISABLED.error() if is_number else Fault.INCREMENT_INVALID.error()
+
+
+def _increment_missing(stored: Stored, message: Message) -> Refusal:
+    if stored.config.allow_msg_counter and not headers.find(message.headers, INCREMENT):
+        return Fault.INCREMENT_MISSING.error()
+    return None
 
 
 def _expected_stream(stored: Stored, message: Message) -> Refusal:
@@ -121,7 +144,9 @@ def _ttl(stored: Stored, message: Message) -> Refusal:
 
 def _ttl_value(_stored: Stored, message: Message) -> Refusal:
     value = headers.find(message.headers, TTL)
-    return Fault.TTL_INVALID.error() if value and parse_ttl(value) is None else None
+    if value and not is_storable(value, message.time_ns):
+        return Fault.TTL_INVALID.error()
+    return None
 
 
 def _schedule(_stored: Stored, message: Message) -> Refusal:
@@ -179,9 +204,14 @@ def _rollup(stored: Stored, message: Message) -> Refusal:
     if not stored.config.allow_rollup_hdrs or stored.config.deny_purge:
         return Fault.ROLLUP_FAILED.error(reason="rollup not permitted")
     if value.lower() not in (ROLLUP_SUBJECT, ROLLUP_ALL):
-        shown = value.decode(errors="replace")
+        shown = value.lower().decode(errors="replace")
         return Fault.ROLLUP_FAILED.error(reason=f'rollup value invalid: "{shown}"')
     return None
+
+
+def _copy_size(stored: Stored, message: Message) -> Refusal:
+    """A counter's message gets another body here."""
+    return None if stored.config.allow_msg_counter else _message_size(stored, message)
 
 
 def _message_size(stored: Stored, message: Message) -> Refusal:
@@ -257,4 +287,25 @@ _WITH_HEADERS: tuple[Check, ...] = (
     _expected_last_message_id,
     _rollup,
 )
-_KEPT: tuple[Check, ...] = (_ttl_value, _room)
+# Most messages that are looked at have only these headers, and no more checks than these to pass.
+_USUAL = frozenset((INCREMENT, MESSAGE_ID))
+_WITH_USUAL_HEADERS = (_increment, _duplicate)
+_KEPT: tuple[Check, ...] = (_increment_missing, _ttl_value, _room)
+_COPIED: tuple[Check, ...] = (_sealed, _copy_size, _subject_size, _headers_size)
+_COPIED_KEPT: tuple[Check, ...] = (_increment_missing, _room)
+
+# What means the same for a message of an atomic batch: `batch_checks` puts its own in between. Each
+# with the headers without one of which it need not be asked; none means that it always is.
+Asked = tuple[tuple[bytes, ...], Check]
+ARRIVING: tuple[Check, ...] = (_sealed, _message_size)
+BATCHED_HEAD: tuple[Asked, ...] = (
+    ((), _sealed),
+    ((), _message_size),
+    ((), _subject_size),
+    ((), _headers_size),
+    ((INCREMENT,), _increment),
+    ((EXPECTED_STREAM,), _expected_stream),
+)
+BATCHED_TTL: tuple[Asked, ...] = (((TTL,), _ttl_value),)
+BATCHED_SOURCE: tuple[Asked, ...] = (((STREAM_SOURCE,), _forged_source), ((), _increment_missing))
+BATCHED_TAIL: tuple[Asked, ...] = (((SCHEDULE, *SCHEDULERS), _schedule), ((ROLLUP,), _rollup))

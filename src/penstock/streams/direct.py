@@ -2,13 +2,15 @@
 
 An answer is headers and payload: the stored message as it is, with where it is stored appended to
 its headers. A request for many gets its messages in the order of their sequences and an end of
-batch that says how many are left; it is a generator, so that the caller sets the pace. Whatever
-cannot be answered is a status line without a payload.
+batch that says how many are left; it is a generator, so that the caller sets the pace. A caller
+that can send whole pages by itself (`Send`) is asked to, and what it leaves comes one by one.
+Whatever cannot be answered is a status line without a payload.
 """
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import NamedTuple
 
 from penstock.kernel.hub import is_valid_pattern
 from penstock.model.api_errors import ApiError
@@ -39,8 +41,27 @@ DIRECT_CONTRADICTIONS = (
 # What may not be said where the subject is part of the request's subject.
 ELSEWHERE = WAYS | {"multi_last", "up_to_seq", "up_to_time"}
 
+_DESCRIBED = (
+    b"%bNats-Stream: %b\r\nNats-Subject: %b\r\nNats-Sequence: %d\r\nNats-Time-Stamp: %b\r\n"
+)
+
 Answer = tuple[bytes, bytes]  # headers, payload
 Lines = tuple[tuple[bytes, bytes | int], ...]
+
+
+class Page(NamedTuple):
+    """Messages of a batch that are to be sent as they are."""
+
+    pattern: bytes
+    sequence: int  # from here on
+    up_to: int
+    messages: int  # so many at the most
+    bytes_left: int  # sending ends behind the message that takes the last of them
+    pending: int  # messages there are from `sequence` on
+    sequence_before: int  # the last one that was sent
+
+
+Send = Callable[[Page], Page]  # sends some of them, and answers with what is left to be sent
 
 
 class Status(enum.Enum):
@@ -56,17 +77,17 @@ class Status(enum.Enum):
     TOO_MANY = b"413 Too Many Results"
 
 
-def direct_subjects(config: StreamConfig) -> tuple[str, ...]:
+def direct_subjects(config: StreamConfig, answers_for_origin: bool = True) -> tuple[str, ...]:
     """The subjects on which a stream answers; whoever asks elsewhere finds nobody there.
 
-    A mirror with mirror_direct answers for its origin, as one of a queue group with it. With
+    A mirror with mirror_direct answers for its origin where that does not answer itself. With
     `strong` only the leader listens (ADR-56); the subjects are the same.
     """
     leads = config.read_consistency is not ReadConsistency.DEFAULT
     places = []
     if config.allow_direct or leads:
         places.append(GET + config.name)
-    if config.mirror_direct and config.mirror is not None:
+    if config.mirror_direct and config.mirror is not None and answers_for_origin:
         places.append(GET + config.mirror.name)
     if leads:
         places.append(LEADER_GET + config.name)
@@ -79,10 +100,11 @@ def answer(
     request_headers: bytes,
     payload: bytes,
     bytes_max: int = PENDING_BYTES_MAX,
+    send: Send | None = None,
 ) -> Iterator[Answer]:
     """Everything to send to the reply of one request; `bytes_max` where it sets no bound itself."""
-    level = headers.find(request_headers, REQUIRED_LEVEL) or b""
-    if not is_level_served(level.decode(errors="replace")):
+    level = headers.find(request_headers, REQUIRED_LEVEL) if request_headers else None
+    if level and not is_level_served(level.decode(errors="replace")):
         return _only(Status.LEVEL_TOO_LOW)
     parts = subject.split(b".", DOTS_BEFORE_SUBJECT)
     if len(parts) > DOTS_BEFORE_SUBJECT:
@@ -93,7 +115,7 @@ def answer(
     if request.last_of_each:
         return _last_of_each(stream, request, request.bytes_max or bytes_max)
     if request.batch:
-        return _batch(stream, request, request.bytes_max or bytes_max)
+        return _batch(stream, request, request.bytes_max or bytes_max, send)
     return _one(stream, request.wanted(), request.headerless)
 
 
@@ -126,12 +148,15 @@ def _parsed(payload: bytes) -> ReadRequest | None:
 
 
 def _last_of_subject(stream: Stream, subject: bytes, payload: bytes) -> Iterator[Answer]:
-    request = _parsed(payload) if payload else ReadRequest()
-    if request is None:
-        return _only(Status.MALFORMED)
-    if request.batch or request.given() & ELSEWHERE or not subject:
-        return _only(Status.BAD)
-    return _one(stream, Wanted(last_of=subject), request.headerless)
+    headerless = False
+    if payload:
+        request = _parsed(payload)
+        if request is None:
+            return _only(Status.MALFORMED)
+        if request.batch or request.given() & ELSEWHERE:
+            return _only(Status.BAD)
+        headerless = request.headerless
+    return _one(stream, Wanted(last_of=subject), headerless) if subject else _only(Status.BAD)
 
 
 def _one(stream: Stream, wanted: Wanted, headerless: bool) -> Iterator[Answer]:
@@ -141,23 +166,33 @@ def _one(stream: Stream, wanted: Wanted, headerless: bool) -> Iterator[Answer]:
     return iter([(b"" if headerless else _described(stream, record), record.payload)])
 
 
-def _batch(stream: Stream, request: ReadRequest, bytes_max: int) -> Iterator[Answer]:
+def _batch(
+    stream: Stream, request: ReadRequest, bytes_max: int, send: Send | None
+) -> Iterator[Answer]:
     """Messages from a place on. As the reference, those without headers do not count as sent."""
     store = stream.store
     pattern = request.next_of.encode() or EVERYTHING
     start, end = start_of(store, request.wanted()), stream.sequence_last
-    pending = store.pending(pattern, start) if is_valid_pattern(pattern) else 0
-    sequence_before = 0
-    for record in islice(walk(store, pattern, start, end), max(request.batch, 0)):
+    is_proper = is_valid_pattern(pattern)
+    pending = store.pending(pattern, start) if is_proper else 0
+    page = Page(pattern, start, end, max(request.batch, 0), bytes_max, pending, 0)
+    if send is not None and is_proper and not request.headerless:
+        page = send(page)
+    for record in islice(walk(store, pattern, page.sequence, end), page.messages):
         if request.headerless:
             yield b"", record.payload
         else:
-            pending = max(pending - 1, 0)
-            yield _described(stream, record, _left(pending, sequence_before)), record.payload
-        sequence_before = record.sequence
-        bytes_max -= _answered_bytes(record)
-        if bytes_max <= 0:
+            pending = max(page.pending - 1, 0)
+            left = _left(pending, page.sequence_before)
+            yield _described(stream, record, left), record.payload
+        page = page._replace(
+            bytes_left=page.bytes_left - _answered_bytes(record),
+            pending=page.pending if request.headerless else pending,
+            sequence_before=record.sequence,
+        )
+        if page.bytes_left <= 0:
             break
+    pending, sequence_before = page.pending, page.sequence_before
     if not sequence_before and request.batch > 0:
         yield _status(Status.NOT_FOUND)
         return
@@ -198,19 +233,20 @@ def _ceiling(stream: Stream, request: ReadRequest) -> int:
     if request.up_to_ns is None:
         return request.up_to_sequence or stream.sequence_last
     after = stream.store.sequence_at(request.up_to_ns)
-    return after - 1 if after > stream.state().sequence_first else 0
+    return after - 1 if after > stream.store.state().sequence_first else 0
 
 
 def _described(stream: Stream, record: Record, more: Lines = ()) -> bytes:
     """A message's headers, and behind them where it is stored."""
-    lines: Lines = (
-        (b"Nats-Stream", stream.config.name.encode()),
-        (b"Nats-Subject", record.subject),
-        (b"Nats-Sequence", record.sequence),
-        (b"Nats-Time-Stamp", rfc3339(record.time_ns).encode()),
-        *more,
+    sequence, time_ns, subject, stored, _ = record
+    described = _DESCRIBED % (
+        headers.unended(stored) if stored else headers.STATUS_LINE,
+        stream.config.name.encode(),
+        subject,
+        sequence,
+        rfc3339(time_ns).encode(),
     )
-    return _headers(record.headers.removesuffix(b"\r\n") or headers.STATUS_LINE, lines)
+    return _headers(described, more)
 
 
 def _left(pending: int, sequence_before: int) -> Lines:

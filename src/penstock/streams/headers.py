@@ -1,7 +1,8 @@
 """Message headers as bytes: found, set and removed without parsing what nobody asked for.
 
 As the reference: names are compared exactly, the first of several counts, blanks before a value
-do not belong to it, and everything that is not touched passes through byte for byte.
+do not belong to it, and everything that is not touched passes through byte for byte. A client's
+block may end in the middle of a line: what is added to it begins a line of its own all the same.
 """
 
 STATUS_LINE = b"NATS/1.0\r\n"
@@ -41,12 +42,29 @@ def remove(headers: bytes, name: bytes) -> bytes:
     return b"" if headers in (STATUS_LINE, STATUS_LINE + _CRLF) else headers
 
 
+def unended(headers: bytes) -> bytes:
+    """Without the empty line at the end, so that another line may follow."""
+    lines = headers.removesuffix(_CRLF)
+    return lines if lines.endswith(_CRLF) else lines + _CRLF
+
+
 def add(headers: bytes, name: bytes, value: bytes) -> bytes:
     """With one more header at the end."""
     line = name + b": " + value + _CRLF
     if not headers:
         return STATUS_LINE + line + _CRLF
-    return headers.removesuffix(_CRLF) + line + _CRLF
+    return unended(headers) + line + _CRLF
+
+
+def put(headers: bytes, name: bytes, value: bytes) -> bytes:
+    """With that value in the place of the first header of that name, or one more at the end."""
+    start = _line_start(headers, name)
+    if start < 0:
+        return add(headers, name, value)
+    start += len(name) + 1
+    start += headers[start : start + 1] == b" "
+    end = headers.find(_CRLF, start)
+    return headers[:start] + value + (headers[end:] if end >= 0 else b"")
 
 
 def _line_start(headers: bytes, name: bytes) -> int:

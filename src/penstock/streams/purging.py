@@ -12,18 +12,18 @@ def purge(store: Store, *, pattern: bytes, sequence: int, keep: int) -> int:
     end = sequence or state.sequence_last + 1
     if pattern in EVERYTHING:
         return store.remove_below(_keep_from(store, keep) if keep else end)
-    found = _matching(store, pattern, state.sequence_first, end)
+    found = matching(store, pattern, state.sequence_first, end)
     if keep:
         found = found[: max(0, len(found) - keep)]
-    for number in found:
-        store.remove(number, erase=False)
-    return len(found)
+    return store.replace(found) if found else 0
 
 
-def roll_up(store: Store, record: Record, scope: bytes) -> None:
-    """A message that stands for all before it, of its subject or of the stream."""
+def roll_up(store: Store, record: Record, scope: bytes) -> str:
+    """A message that stands for all before it, of its subject or of the stream; which subjects
+    those are."""
     pattern = record.subject if scope == ROLLUP_SUBJECT else b""
     purge(store, pattern=pattern, sequence=record.sequence, keep=0)
+    return pattern.decode(errors="replace")
 
 
 def _keep_from(store: Store, keep: int) -> int:
@@ -39,7 +39,8 @@ def _keep_from(store: Store, keep: int) -> int:
     return start
 
 
-def _matching(store: Store, pattern: bytes, start: int, end: int) -> list[int]:
+def matching(store: Store, pattern: bytes, start: int, end: int) -> list[int]:
+    """The messages from one sequence up to another whose subjects match."""
     found = []
     sequence = store.next_matching(pattern, start)
     while sequence is not None and sequence < end:

@@ -12,6 +12,7 @@ from penstock.kernel.hub import is_valid_pattern
 from penstock.storage.store import Lookup, Record
 
 EVERYTHING = b">"
+_SEQUENCE_MAX = 2**63 - 1  # no message has it
 
 
 class Wanted(NamedTuple):
@@ -61,7 +62,6 @@ def _find_sequence(store: Lookup, wanted: Wanted) -> int | None:
 
 def _find_last(store: Lookup, pattern: bytes) -> int | None:
     """As the reference, the last of everything is the last sequence, even if it was removed."""
-    sequence_last = store.state().sequence_last
     if pattern == EVERYTHING:
-        return sequence_last
-    return store.last_matching(pattern, sequence_last) if is_valid_pattern(pattern) else None
+        return store.state().sequence_last
+    return store.last_matching(pattern, _SEQUENCE_MAX) if is_valid_pattern(pattern) else None

@@ -6,13 +6,15 @@ Time comes with the entry and never goes backwards. The machine knows neither so
 the store is a port, and whether an answer may leave already is decided by whoever called.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from penstock.kernel.hub import Hub
 from penstock.model.api_errors import ApiError
 from penstock.model.stream_config import Discard, Retention, StreamConfig
-from penstock.storage.store import Limits, Record, Store, StoreState
+from penstock.storage.lifetimes import LastOf, TimedStore
+from penstock.storage.store import Alike, Latest, Limits, Record
 from penstock.streams import headers
 from penstock.streams.acks import PubAcks
 from penstock.streams.admission import (
@@ -23,7 +25,11 @@ from penstock.streams.admission import (
     Stored,
     admit,
 )
+from penstock.streams.audience import Audience, Nobody
+from penstock.streams.counters import CountedSource
+from penstock.streams.counting import count
 from penstock.streams.dedup import DedupWindow
+from penstock.streams.message_ttl import lasting, seconds_unseen
 from penstock.streams.purging import roll_up
 from penstock.streams.republish import Republished, Republisher
 from penstock.streams.transforms import compiled
@@ -34,18 +40,30 @@ class Outcome(NamedTuple):
 
     ack: bytes
     republished: Republished | None = None
+    refusal: ApiError | None = None
+
+
+class Accepted(NamedTuple):
+    """One message that is stored now, and its copy if there is one."""
+
+    record: Record
+    republished: Republished | None
 
 
 class Stream:
     """One stream with its store."""
 
-    def __init__(self, config: StreamConfig, store: Store, created_ns: int) -> None:
+    def __init__(self, config: StreamConfig, store: TimedStore, created_ns: int) -> None:
         self.created_ns = created_ns
         self.store = store
+        self.audience: Audience = Nobody()
         self.message_id_last = b""
         self.lost: list[tuple[int, int]] = []  # ranges whose records were found damaged
         self.lost_bytes = 0
+        # How its mirror or sources are shown, if there are any; set by whoever reads them.
+        self.show_origins: Callable[[], dict[str, Any]] = dict
         self.is_careful = False  # true: every message is looked at
+        self.message_bytes_max = sys.maxsize  # of one that the stream itself makes larger
         self.has_begun = config.first_seq > 0  # or was purged, though there was no message yet
         self.catch_up()
         self.configure(config)
@@ -64,25 +82,28 @@ class Stream:
         self._transform = compiled(transform.src, transform.dest) if transform else None
         self._republisher = Republisher(config) if config.republish else None
         limits = (config.max_msgs, config.max_bytes, config.max_msgs_per_subject)
-        self._limits = Limits(*(max(0, limit) for limit in limits))
+        self.limits = Limits(*(max(0, limit) for limit in limits))
+        keeps = config.discard is Discard.NEW  # lower limits too concern what comes
+        self._evicting = Limits(0, 0, self.limits.subject_messages) if keeps else self.limits
         self.acks = PubAcks(config.name)
+        self.is_expiring = config.max_age > 0 or config.allow_msg_ttl  # messages may be over
+        self.ttl_seconds_unseen = seconds_unseen(config)
+        self.store.lifetimes.watch(watched=config.allow_msg_ttl)
         if hasattr(self, "dedup"):
             self.dedup.window_ns = config.duplicate_window
 
     @property
     def bulk(self) -> bool:
-        """True if runs need no look at their messages: nothing depends on a single one."""
+        """True if runs need no look at their messages: nothing depends on a single one, or it is
+        nothing but the sum of a counter."""
         config = self.config
         return not (
             self.is_careful
             or config.sealed
-            or config.retention is Retention.INTEREST
+            or (config.retention is Retention.INTEREST and not self.audience.wants_everything)
             or self._transform
             or self._republisher
         )
-
-    def state(self) -> StoreState:
-        return self.store.state()
 
     def moment(self, now_ns: int) -> int:
         """The time of a new message: the clock, but never before the last message."""
@@ -96,7 +117,7 @@ class Stream:
         if config.discard is not Discard.NEW:
             return end - start
         keeps_subjects = config.discard_new_per_subject
-        return self.store.fitting(hub, start, end, self._limits, keeps_subjects=keeps_subjects)
+        return self.store.fitting(hub, start, end, self.limits, keeps_subjects=keeps_subjects)
 
     def append_run(
         self, hub: Hub, start: int, end: int, now_ns: int, message_ids: Sequence[bytes] = ()
@@ -108,6 +129,7 @@ class Stream:
         self.sequence_last += end - start
         self.message_id_last = message_ids[-1] if message_ids else b""
         self.dedup.remember(message_ids, first, time_ns)
+        self.audience.stored_run(hub, start, end, first)
         self.enforce_limits()
         return first
 
@@ -115,68 +137,118 @@ class Stream:
         self, subject: bytes, message_headers: bytes, payload: bytes, now_ns: int
     ) -> Outcome:
         """The careful lane: one message through every check."""
-        if self._transform is not None:
-            subject = self._transform.apply(subject) or subject
-        message_headers = headers.without_status(message_headers)
-        message = Message(subject, message_headers, payload, self.moment(now_ns))
-        refusal = admit(self._stored(), message)
+        message = self.arriving(subject, message_headers, payload, self.moment(now_ns))
+        refusal = admit(self.view(message.subject), message)
         if isinstance(refusal, Duplicate):
             return Outcome(self.acks.duplicate(refusal.sequence))
         if isinstance(refusal, ApiError):
-            return Outcome(self.acks.refused(refusal))
-        sequence_before = self._sequence_before(subject)
-        record = self._append(message)
-        ack = self.acks.stored(record.sequence)
-        if self._republisher is None or not self._is_wanted():
-            return Outcome(ack)
-        return Outcome(ack, self._republisher.apply(record, sequence_before))
+            return Outcome(self.acks.refused(refusal), refusal=refusal)
+        prepared = self.prepared(message, self.store)
+        if isinstance(prepared, ApiError):
+            return Outcome(self.acks.refused(prepared), refusal=prepared)
+        record, copy = self.accept(prepared)
+        if self.config.allow_msg_counter:
+            return Outcome(self.acks.counted(record.sequence, record.payload), copy)
+        return Outcome(self.acks.stored(record.sequence), copy)
+
+    def arriving(
+        self, subject: bytes, message_headers: bytes, payload: bytes, time_ns: int
+    ) -> Message:
+        """A message as the stream looks at it."""
+        if self._transform is not None:
+            subject = self._transform.apply(subject) or subject
+        return Message(subject, headers.without_status(message_headers), payload, time_ns)
+
+    def prepared(
+        self, message: Message, latest: Latest, source: CountedSource | None = None
+    ) -> Message | ApiError:
+        """A message that was admitted, as it will be stored: counted, with the TTL that it gets."""
+        if self.config.allow_msg_counter:
+            counted = count(self.config, latest, message, self.message_bytes_max, source)
+            if isinstance(counted, ApiError):
+                return counted
+            message = counted
+        return message._replace(headers=lasting(self.config, message.headers))
 
     def enforce_limits(self) -> int:
-        return self.store.evict(self._limits)
+        return self.store.evict(self._evicting)
 
-    def expire(self, now_ns: int) -> int:
-        """Removes what is older than max_age; returns how many."""
-        if self.config.max_age <= 0:
-            return 0
-        return self.store.expire(now_ns - self.config.max_age)
+    def replace(
+        self,
+        sequences: Sequence[int],
+        lasts: Sequence[LastOf],
+        message_headers: bytes,
+        now_ns: int,
+        *,
+        erase: bool,
+    ) -> tuple[int, list[Republished]]:
+        """Removes messages, and stores one with these headers after the last of some subjects.
+        Returns how many are gone, and what others are told of the new ones."""
+        lasts = [last for last in lasts if self._is_wanted(last.subject)]
+        if not lasts:
+            return self.store.replace(sequences, erase=erase), []
+        first, time_ns = self.sequence_last + 1, self.moment(now_ns)
+        others = Alike(first, time_ns, message_headers, [last.subject for last in lasts])
+        count = self.store.replace(sequences, others, erase=erase)
+        self.sequence_last += len(lasts)
+        self.message_id_last = b""
+        for sequence, last in enumerate(lasts, first):
+            self.audience.stored(last.subject, sequence)
+        self.enforce_limits()
+        republisher = self._republisher
+        if republisher is None:
+            return count, []
+        records = [
+            (Record(sequence, time_ns, last.subject, message_headers, b""), last.sequence)
+            for sequence, last in enumerate(lasts, first)
+        ]
+        copies = [republisher.apply(record, before) for record, before in records]
+        return count, [copy for copy in copies if copy is not None]
 
-    def _stored(self) -> Stored:
+    def view(self, subject: bytes) -> Stored:
+        """What the checks of a message of this subject see."""
         return Stored(
             self.config,
             self.store,
             self.dedup,
             self.sequence_last,
             self.message_id_last,
-            self._is_wanted(),
+            self._is_wanted(subject),
         )
 
-    def _sequence_before(self, subject: bytes) -> int:
-        if self._republisher is None:
-            return 0
-        return self.store.last_matching(subject, self.sequence_last) or 0
+    def _is_wanted(self, subject: bytes) -> bool:
+        """With interest retention, a message that no consumer waits for is not kept."""
+        return self.config.retention is not Retention.INTEREST or self.audience.wants(subject)
 
-    def _is_wanted(self) -> bool:
-        """With interest retention, a message that no consumer waits for is not kept.
-
-        The seam for consumers: there are none yet.
-        """
-        return self.config.retention is not Retention.INTEREST
-
-    def _append(self, message: Message) -> Record:
+    def accept(self, message: Message) -> Accepted:
+        """Stores a message that was admitted."""
+        subject, sequence_before = message.subject, 0
+        if self._republisher is not None:
+            sequence_before = self.store.last_matching(subject, self.sequence_last) or 0
         self.sequence_last += 1
         record = Record(
-            self.sequence_last, message.time_ns, message.subject, message.headers, message.payload
+            self.sequence_last, message.time_ns, subject, message.headers, message.payload
         )
         message_id = headers.find(message.headers, MESSAGE_ID) or b""
         self.message_id_last = message_id
         self.dedup.remember((message_id,), record.sequence, message.time_ns)
-        if not self._is_wanted():
+        if not self._is_wanted(subject):
             # It only uses up a sequence: a record that is removed at once is what remembers that.
             self.store.append(record._replace(headers=b"", payload=b""))
             self.store.remove(record.sequence, erase=False)
-            return record
+            _roll_up(self, record)
+            return Accepted(record, None)
         self.store.append(record)
+        self.audience.stored(subject, record.sequence)
         self.enforce_limits()
-        if scope := headers.find(record.headers, ROLLUP):
-            roll_up(self.store, record, scope.lower())
-        return record
+        _roll_up(self, record)
+        if self._republisher is None:
+            return Accepted(record, None)
+        return Accepted(record, self._republisher.apply(record, sequence_before))
+
+
+def _roll_up(stream: Stream, record: Record) -> None:
+    may_roll_up = stream.config.allow_rollup_hdrs and not stream.config.deny_purge
+    if may_roll_up and (scope := headers.find(record.headers, ROLLUP)):
+        stream.audience.purging()
+        stream.audience.purged(roll_up(stream.store, record, scope.lower()))

@@ -15,17 +15,10 @@ from penstock.model.api_errors import ApiError, Fault
 from penstock.model.stream_config import Retention, StreamConfig
 from penstock.model.stream_request import StreamRequest
 from penstock.streams import defaults, resources
+from penstock.streams.audience import ConsumerBounds
 from penstock.streams.draft import first_error, refused
 from penstock.streams.resources import Surroundings
 from penstock.streams.validation import CHECKS, drafted, one_replica, subjects_are_free
-
-
-class ConsumerBounds(NamedTuple):
-    """What a consumer of the stream uses of its `consumer_limits`."""
-
-    name: str
-    inactive_threshold_ns: int
-    max_ack_pending: int
 
 
 class UpdateState(NamedTuple):

@@ -13,7 +13,6 @@ from penstock.model.stream_config import (
     Compression,
     Discard,
     PersistMode,
-    Placement,
     Retention,
     Source,
     Storage,
@@ -22,6 +21,7 @@ from penstock.model.stream_config import (
 from penstock.model.stream_request import StreamRequest
 from penstock.streams import bounds, defaults, origins, resources, subjects, transforms
 from penstock.streams.draft import Check, Draft, first_error, refused
+from penstock.streams.durations import duration_text
 from penstock.streams.pattern_tree import PatternTree
 from penstock.streams.resources import Surroundings
 from penstock.streams.versioning import REQUIRED_KEY
@@ -120,7 +120,6 @@ def nothing_unbuilt(draft: Draft) -> ApiError | None:
     asked = draft.asked
     origin_fields = [field for origin in _origins(asked) for field in _unbuilt_fields(origin)]
     unbuilt = {
-        "placement": asked.placement not in (None, Placement()),
         **dict.fromkeys(origin_fields, True),
         "compression": asked.compression is not Compression.NONE,
         "allow_msg_schedules": asked.allow_msg_schedules,
@@ -330,18 +329,11 @@ def republish_is_sound(draft: Draft) -> ApiError | None:
     return None
 
 
-def duration_text(duration_ns: int) -> str:
-    """As the reference writes a duration into an error: 2m0s, 1.5s, 100ms."""
-    seconds, rest_ns = divmod(duration_ns, 1_000_000_000)
-    if not seconds:
-        for unit, size in (("ms", 1_000_000), ("µs", 1_000), ("ns", 1)):
-            if rest_ns >= size:
-                return f"{rest_ns / size:.6f}".rstrip("0").rstrip(".") + unit
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    fraction = f".{rest_ns:09d}".rstrip("0") if rest_ns else ""
-    longer = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
-    return f"{longer}{seconds}{fraction}s"
+def no_server_is_preferred(draft: Draft) -> ApiError | None:
+    """A cluster and tags are kept for the day the stream moves; who leads it is not kept."""
+    if draft.asked.placement is not None and draft.asked.placement.preferred:
+        return refused("preferred server not permitted in placement")
+    return None
 
 
 # The place that a new stream takes
@@ -398,6 +390,7 @@ CHECKS: tuple[Check, ...] = (
     max_bytes_suits_account,
     transform_is_sound,
     republish_is_sound,
+    no_server_is_preferred,
 )
 ADMISSION_CHECKS: tuple[Check, ...] = (
     fits_resources,

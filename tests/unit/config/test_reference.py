@@ -216,6 +216,7 @@ DIFFERENCES = (
     ("max_connections: -2", False, True, "a negative size"),
     ("max_pending: -1", False, True, "a negative size"),
     ("ping_interval: '-2s'", False, True, "a negative duration"),
+    ("jetstream { sync_interval: '0s' }", False, True, "two minutes to the reference"),
     ("authorization { token: a, timeout: -1 }", False, True, "a negative duration"),
     ("authorization { password: a }", False, True, "the reference lets everybody in"),
     ("lame_duck_duration: 30s, lame_duck_grace_period: 30s", False, True, "fails later there"),

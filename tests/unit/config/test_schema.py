@@ -234,6 +234,8 @@ def test_sync_interval(text: str, expected_ns: int | None) -> None:
         ("jetstream { max_mem: '1X' }", "1:22: max_mem must be bytes, or text that ends in"),
         ("jetstream { max_mem: -2 }", "1:22: max_mem must be between -1 and"),
         ("jetstream { max_concurrent_io: 2 }", "1:32: max_concurrent_io must be between 4 and"),
+        ("jetstream { sync_interval: 0s }", '1:28: sync_interval must be more than 0; "always"'),
+        ("jetstream { sync: 0 }", '1:19: sync must be more than 0; "always"'),
         ("jetstream { limits { max_ack: 1 } }", "1:22: unknown field 'max_ack'"),
         ("jetstream { key: secret }", "1:13: key is not supported by penstock"),
         ("store_dir: /a, jetstream { store_dir: /b }", "1:1: store_dir is given here and in"),

@@ -1,6 +1,7 @@
 """Short ways to a request, its surroundings and the answer."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from penstock.consumers.draft import Limits, Surroundings
@@ -15,7 +16,7 @@ SECOND = 1_000_000_000
 NUMBER = 62**8 - 1  # of a generated name
 STREAM = StreamConfig(name="T", subjects=("t.>",), num_replicas=1)
 WORKQUEUE = StreamConfig(name="T", subjects=("t.>",), num_replicas=1, retention=Retention.WORKQUEUE)
-Consumers = dict[str, ConsumerConfig]
+Consumers = Mapping[str, ConsumerConfig]
 
 
 def request(action: str = "", pedantic: bool = False, **config: Any) -> ConsumerRequest:

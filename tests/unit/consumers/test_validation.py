@@ -1,6 +1,7 @@
 """Rules that a single server's API cannot provoke, and the ones that are our own."""
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,30 @@ from tests.unit.consumers.configs import STREAM, WORKQUEUE, answer, around, conf
     ("fields", "name"),
     [
         ({"ack_policy": "flow_control", "deliver_subject": "d"}, "ack_policy flow_control"),
-        ({"direct": True}, "direct"),
+        ({"direct": True, "deliver_subject": "d"}, "direct"),
         ({"sourcing": True}, "sourcing"),
     ],
 )
 def test_what_is_not_built_is_refused_by_name(fields: dict[str, Any], name: str) -> None:
     assert refusal(request(**fields), around()) == (10052, f"{name} is not supported")
+
+
+class Crowd(Mapping[str, ConsumerConfig]):
+    """Consumers that are found by name; nobody may go through all of them."""
+
+    def __getitem__(self, name: str) -> ConsumerConfig:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("one more consumer costs more, the more there are")
+
+    def __len__(self) -> int:
+        return 100_000
+
+
+def test_one_more_consumer_does_not_look_at_all_others() -> None:
+    found = answer(request(durable_name="C", filter_subject="t.1"), around(Crowd()))
+    assert isinstance(found, Decision), found
 
 
 def test_names_are_short() -> None:

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 
 from penstock.kernel.hub import Frame, Hub, picked_frames
-from penstock.storage.store import HeaderColumn, Limits, Record, StoreState, SubjectState
+from penstock.storage.store import Alike, HeaderColumn, Limits, Record, StoreState, SubjectState
 from penstock.streams import headers
 from penstock.streams.admission import stored_bytes
 from penstock.streams.subjects import is_subset
@@ -22,11 +22,19 @@ def packed(rows: Sequence[tuple[int, int, bytes]]) -> HeaderColumn:
     )
 
 
+class Unwatched:
+    """Nobody asks a model how long its messages live."""
+
+    def watch(self, *, watched: bool) -> None:
+        assert not watched
+
+
 class ModelStore:
     """Messages by sequence. In memory a message counts for less than its record in a file."""
 
     def __init__(self, *, memory: bool = False) -> None:
         self.memory = memory
+        self.lifetimes = Unwatched()
         self.records: dict[int, Record] = {}
         self.sequence_last = 0
         self.time_last_ns = 0
@@ -67,6 +75,15 @@ class ModelStore:
     def remove(self, sequence: int, *, erase: bool) -> bool:
         del erase
         return self.records.pop(sequence, None) is not None
+
+    def replace(
+        self, sequences: Sequence[int], others: Alike | None = None, *, erase: bool = False
+    ) -> int:
+        removed = sum(self.remove(sequence, erase=erase) for sequence in sequences)
+        if others is not None:
+            for number, subject in enumerate(others.subjects, others.sequence_first):
+                self.append(Record(number, others.time_ns, subject, others.headers, b""))
+        return removed
 
     def remove_below(self, sequence: int) -> int:
         gone = [number for number in self.records if number < sequence]
@@ -155,7 +172,7 @@ class ModelStore:
             del self.records[min(self.records)]
         return before - len(self.records)
 
-    def expire(self, time_ns: int) -> int:
+    def expire(self, time_ns: int, _count_max: int) -> int:
         old = [n for n, record in self.records.items() if record.time_ns < time_ns]
         for number in old:
             del self.records[number]

@@ -37,6 +37,20 @@ def test_add_puts_a_header_last() -> None:
     assert once == b"NATS/1.0\r\nA: 1\r\nB: 2\r\n\r\n"
 
 
+@pytest.mark.parametrize("end", [b"\r\n", b""])
+def test_what_is_added_begins_a_line_of_its_own(end: bytes) -> None:
+    added = headers.add(b"NATS/1.0\r\nA: 1" + end, b"B", b"2")
+    assert added == b"NATS/1.0\r\nA: 1\r\nB: 2\r\n\r\n"
+    assert headers.add(b"NATS/1.0" + end, b"B", b"2") == b"NATS/1.0\r\nB: 2\r\n\r\n"
+
+
+def test_put_takes_the_place_of_a_value() -> None:
+    block = b"NATS/1.0\r\nA: 1\rx\r\nB:2"
+    assert headers.put(block, b"A", b"3") == b"NATS/1.0\r\nA: 3\r\nB:2"
+    assert headers.put(block, b"B", b"3") == b"NATS/1.0\r\nA: 1\rx\r\nB:3"
+    assert headers.put(block, b"C", b"3") == block + b"\r\nC: 3\r\n\r\n"
+
+
 @pytest.mark.parametrize(
     ("block", "stored"),
     [

@@ -15,7 +15,6 @@ from tests.unit.streams.configs import SECOND, SERVER, around, create, refusal, 
 @pytest.mark.parametrize(
     ("field", "fields"),
     [
-        ("placement", {"placement": {"tags": ["a"]}}),
         ("external", {"mirror": {"name": "O", "external": {"api": "$JS.x.API"}}}),
         ("consumer", {"sources": [{"name": "O", "consumer": {"name": "c"}}]}),
         ("compression", {"compression": "s2"}),
@@ -28,7 +27,7 @@ def test_what_is_not_built_is_refused_by_name(field: str, fields: dict[str, Any]
 
 
 def test_what_is_not_built_may_have_its_default() -> None:
-    create(placement={}, compression="none", allow_msg_schedules=False, allow_batched=False)
+    create(compression="none", allow_msg_schedules=False, allow_batched=False)
 
 
 def test_a_stream_begins_where_numbers_are_left() -> None:

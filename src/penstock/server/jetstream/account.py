@@ -21,7 +21,7 @@ UNLIMITED = {
 def account_info(registry: Registry, total: int, errors: int) -> dict[str, Any]:
     used = dict.fromkeys(Storage, 0)
     for stream in registry:
-        used[stream.config.storage] += stream.state().bytes
+        used[stream.config.storage] += stream.store.state().bytes
     reserved = registry.reserved_bytes()
     return {
         "memory": used[Storage.MEMORY],
@@ -29,7 +29,7 @@ def account_info(registry: Registry, total: int, errors: int) -> dict[str, Any]:
         "reserved_memory": reserved[Storage.MEMORY],
         "reserved_storage": reserved[Storage.FILE],
         "streams": len(registry),
-        "consumers": 0,
+        "consumers": sum(stream.audience.count for stream in registry),
         "limits": UNLIMITED,
         "api": {"level": API_LEVEL, "total": total, "errors": errors},
     }

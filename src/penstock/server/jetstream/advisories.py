@@ -5,7 +5,6 @@ they tell of is durable. Streams may listen to them. The words are the reference
 listens none are made.
 """
 
-import contextlib
 import secrets
 import string
 from collections.abc import Callable
@@ -16,14 +15,14 @@ import msgspec
 from penstock.kernel.hub import Hub
 from penstock.model.timestamps import rfc3339
 from penstock.routing.accounts import Account
+from penstock.routing.services import Gate
 from penstock.server.clock import wall_ns
 from penstock.server.connection import Connection
 
 _PREFIX = "$JS.EVENT.ADVISORY."
+_METRIC_PREFIX = "$JS.EVENT.METRIC."
 _ID_ALPHABET = string.digits + string.ascii_letters
 _ID_LENGTH = 22  # as the reference's
-
-Gate = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 class Advisories:
@@ -48,7 +47,7 @@ class Advisories:
 
     def audit(self, connection_id: int, subject: bytes, request: bytes, response: bytes) -> None:
         """A request to the API was answered."""
-        if not self._is_heard("API"):
+        if not self._is_heard(_PREFIX + "API"):
             return
         fields: dict[str, Any] = {
             "server": self._server_name,
@@ -87,16 +86,23 @@ class Advisories:
 
     def send(self, subject: str, kind: str, fields: dict[str, Any]) -> None:
         """One advisory; `subject` without what all have in common, `kind` the end of its type."""
+        self._send(_PREFIX + subject, f"advisory.v1.{kind}", fields)
+
+    def measure(self, subject: str, kind: str, fields: dict[str, Any]) -> None:
+        """The same for a metric."""
+        self._send(_METRIC_PREFIX + subject, f"metric.v1.{kind}", fields)
+
+    def _send(self, subject: str, kind: str, fields: dict[str, Any]) -> None:
         if not self._is_heard(subject):
             return
         head = {
-            "type": f"io.nats.jetstream.advisory.v1.{kind}",
+            "type": f"io.nats.jetstream.{kind}",
             "id": "".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_LENGTH)),
             "timestamp": rfc3339(wall_ns()),
         }
         payload = msgspec.json.encode(head | fields)
         with self._gate():
-            self._hub.publish(self._account.number, (_PREFIX + subject).encode(), b"", b"", payload)
+            self._hub.publish(self._account.number, subject.encode(), b"", b"", payload)
 
     def _is_heard(self, subject: str) -> bool:
-        return self._hub.listens(self._account.number, (_PREFIX + subject).encode())
+        return self._hub.listens(self._account.number, subject.encode())

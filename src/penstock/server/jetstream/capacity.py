@@ -1,5 +1,7 @@
 """How much memory and disk streams may reserve: what the configuration says, or three quarters of
-what the machine has when the server starts, as the reference."""
+what the machine has when the server starts, as the reference; of the disk, what is free and what
+streams hold already, or a server that starts on a disk with little space could not use what a purge
+frees."""
 
 import os
 from pathlib import Path
@@ -10,11 +12,11 @@ from penstock.streams.resources import ServerResources
 _BYTES_IF_UNKNOWN = 1 << 40
 
 
-def capacity(settings: JetStreamSettings, store_dir: Path) -> ServerResources:
+def capacity(settings: JetStreamSettings, store_dir: Path, held_bytes: int) -> ServerResources:
     """Without what streams have reserved."""
     return ServerResources(
         memory_bytes_max=_limit(settings.max_memory, _memory_bytes()),
-        storage_bytes_max=_limit(settings.max_file, _disk_bytes(store_dir)),
+        storage_bytes_max=_limit(settings.max_file, _disk_bytes(store_dir) + held_bytes),
         duplicate_window_max_ns=settings.limits.duplicate_window_ns or 0,
     )
 

@@ -37,10 +37,13 @@ class Commit:
         )
 
     @contextlib.contextmanager
-    def gated(self) -> Iterator[None]:
-        """What is sent inside waits for everything written to the log so far."""
+    def gated(self, entry: int | None = None) -> Iterator[None]:
+        """What is sent inside waits for everything written to the log so far.
+
+        With `entry` it depends on no later one, and leaves at once if that is durable.
+        """
         last = self.log.last()
-        is_durable = last <= self.log.durable() and not self.failure
+        is_durable = (last if entry is None else entry) <= self.log.durable() and not self.failure
         if is_durable and not self._hub.held_bytes():  # else it would overtake what waits
             yield
             return

@@ -1,5 +1,8 @@
 """What is written down about a stream beside its messages: in the log, and in its folder.
 
+In the log it also says whether the stream's store had anything in it: if not, the log has all that
+its files may have, and they need not be whole before the first checkpoint.
+
 In a folder it is sealed: a second line holds a checksum, because JSON with a flipped bit may still
 be JSON, of another configuration.
 """
@@ -9,14 +12,23 @@ from typing import NamedTuple
 
 import msgspec
 
+from penstock.model.api_errors import ApiError
 from penstock.model.stream_config import StreamConfig, shown
 from penstock.model.stream_request import parse_stream_request
+
+
+class _Fields(msgspec.Struct):
+    number: int
+    created_ns: int
+    config: msgspec.Raw
+    is_empty: bool = False
 
 
 class Description(NamedTuple):
     number: int  # the stream's name in the commit log
     config: StreamConfig
     created_ns: int
+    is_empty: bool = False  # nothing was in its store when the log got this
 
     def encode(self) -> bytes:
         fields = {
@@ -24,16 +36,19 @@ class Description(NamedTuple):
             "created_ns": self.created_ns,
             "config": shown(self.config),
         }
+        if self.is_empty:
+            fields["is_empty"] = True
         return msgspec.json.encode(fields)
 
     @classmethod
     def decode(cls, data: bytes) -> "Description":
-        fields = msgspec.json.decode(data, type=dict[str, object])
-        config = parse_stream_request(msgspec.json.encode(fields["config"])).config
-        number, created_ns = fields["number"], fields["created_ns"]
-        assert isinstance(number, int)
-        assert isinstance(created_ns, int)
-        return cls(number, config, created_ns)
+        """Raises ValueError for what this version did not write, such as an unknown field."""
+        try:
+            fields = msgspec.json.decode(data, type=_Fields)
+            config = parse_stream_request(bytes(fields.config)).config
+        except (msgspec.MsgspecError, ApiError) as error:
+            raise ValueError(str(error)) from None
+        return cls(fields.number, config, fields.created_ns, fields.is_empty)
 
     def sealed(self) -> bytes:
         data = self.encode()

@@ -1,47 +1,58 @@
 """Direct reads as a target: requests of a turn in, messages out, behind the commit gate.
 
 A stream that has stopped answers with its failure, which depends on nothing and does not wait: what
-it holds may never become durable. The same status (500) ends a read that the disk failed.
+it holds may never become durable. The same status (500) ends a read that the disk failed. Pages of
+whole messages go from the store's bytes to the connection inside of the kernel.
 """
 
-import contextlib
 from collections.abc import Callable
+from functools import partial
 
+from penstock.kernel.consumers import PageSent, PageStop, send_page
 from penstock.kernel.hub import Frame, picked_frames
+from penstock.routing.services import Gate
 from penstock.server.jetstream.parts import Parts
 from penstock.server.jetstream.refusals import reason_of
-from penstock.streams.direct import answer, failed
+from penstock.storage.block_store import BlockStore
+from penstock.streams.direct import Page, answer, failed
 from penstock.streams.stream import Stream
-
-Gate = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 class DirectReads:
     """The target behind a stream's direct-read subjects."""
 
     def __init__(
-        self, parts: Parts, stream: Stream, gate: Gate, failure: Callable[[], str]
+        self,
+        parts: Parts,
+        stream: Stream,
+        store: BlockStore,
+        gate: Gate,
+        failure: Callable[[], str],
     ) -> None:
         self._parts = parts
         self._stream = stream
+        self._store = store
         self._gate = gate
         self._failure = failure  # why the stream has stopped; empty while it has not
 
     def take(self, start: int, end: int) -> None:
-        for frame in picked_frames(self._parts.hub, start, end):
-            if not frame.reply:
-                continue  # it has no answer
-            if failure := self._failure():
+        asked = picked_frames(self._parts.hub, start, end)
+        frames = (frame for frame in asked if frame.reply)  # else it has no answer
+        if failure := self._failure():
+            for frame in frames:
                 self._refuse(frame, failure)
-                continue
-            with self._gate():
+            return
+        with self._gate():
+            for frame in frames:
                 self._answer(frame)
 
     def _answer(self, frame: Frame) -> None:
         bytes_max = self._parts.context.options.max_pending
         logger, name = self._parts.context.logger, self._stream.config.name
         try:
-            answers = answer(self._stream, frame.subject, frame.headers, frame.body, bytes_max)
+            send = partial(self._send, frame.reply)
+            stream, subject = self._stream, frame.subject
+            answers = answer(stream, subject, frame.headers, frame.body, bytes_max, send)
             for headers, payload in answers:
                 self._parts.publish(frame.reply, payload, headers)
         except OSError as error:
@@ -50,6 +61,39 @@ class DirectReads:
         except Exception:  # a bug of ours must not reach the other requests of the turn
             logger.exception("Direct read of stream %s failed", name)
             self._refuse(frame, "internal error")
+
+    def _send(self, inbox: bytes, page: Page) -> Page:
+        """As far as it goes: what cannot be read is left, for whoever finds out why."""
+        name = self._stream.config.name.encode()
+        while page.messages > 0:
+            sent = PageSent(
+                *send_page(
+                    self._parts.hub,
+                    self._store.blocks,
+                    self._parts.account.number,
+                    inbox,
+                    name,
+                    page.pattern,
+                    sequence=page.sequence,
+                    up_to=page.up_to,
+                    messages_max=page.messages,
+                    bytes_max=max(page.bytes_left, 0),
+                    pending=page.pending,
+                    before=page.sequence_before,
+                )
+            )
+            page = page._replace(
+                sequence=sent.sequence,
+                messages=page.messages - sent.messages,
+                bytes_left=page.bytes_left - sent.bytes,
+                pending=sent.pending,
+                sequence_before=sent.sequence_before,
+            )
+            if sent.stop == PageStop.OVER:
+                return page._replace(messages=0)
+            if sent.stop == PageStop.FAILED:
+                return page
+        return page
 
     def _refuse(self, frame: Frame, failure: str) -> None:
         headers, payload = failed(reason_of(failure))

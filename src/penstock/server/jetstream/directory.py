@@ -8,6 +8,7 @@ jetstream/
   unlogged          there while stores may hold more than the log knows (lazy sync)
   streams/          the folders of the streams
   restores/         stores that are being filled from a backup
+  reserve           nothing, to be given up when the disk is full
 """
 
 import os
@@ -19,10 +20,11 @@ from penstock.model.stream_config import PersistMode, Storage
 from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.durable_files import replace, sync
 from penstock.server.jetstream.folders import StreamFolders
+from penstock.server.jetstream.space import Space
 
 FORMAT = "penstock store 1\n"
-_FOLDER = "jetstream"
-_FORMAT_FILES = ("format", "format.copy")
+FOLDER = "jetstream"
+FORMAT_FILES = ("format", "format.copy")
 _ELSEWHERE = "choose another store_dir (-sd)"
 
 Opened = tuple[Blocks, int | None, list[tuple[int, int]], list[str]]
@@ -31,8 +33,8 @@ Opened = tuple[Blocks, int | None, list[tuple[int, int]], list[str]]
 class StoreDirectory:
     """One store directory, locked until `release` or the end of the process."""
 
-    def __init__(self, store_dir: Path) -> None:
-        self.root = store_dir / _FOLDER
+    def __init__(self, store_dir: Path, *, is_temporary: bool = False) -> None:
+        self.root = store_dir / FOLDER
         self.folders = StreamFolders(self.root / "streams")
         try:
             self.folders.root.mkdir(parents=True, exist_ok=True)
@@ -41,23 +43,20 @@ class StoreDirectory:
         except OSError as error:
             raise self._refusal(error) from error
         self._unlogged = self.root / "unlogged"
+        self.space = Space(self.root, has_reserve=not is_temporary)
         self.replayable_from: int | None = None
 
     def release(self) -> None:
         """Another server may use it now."""
         self._lock = None
 
-    def has_room(self, size: int) -> bool:
-        """True if so many bytes more can be written."""
-        space = os.statvfs(self.root)
-        return space.f_bavail * space.f_frsize >= size
-
     def open_log(self) -> Log:
         """The salt is only for new segments, so a damaged one is replaced."""
         salt = self.root / "salt"
         if not salt.exists() or len(salt.read_bytes()) != 8:
             replace(salt, os.urandom(8))
-        return Log(str(self.root), "log", int.from_bytes(salt.read_bytes(), "little"))
+        number = int.from_bytes(salt.read_bytes(), "little")
+        return Log(str(self.root), "log", number, self.space.segment_bytes)
 
     @property
     def unlogged(self) -> bool:
@@ -72,8 +71,9 @@ class StoreDirectory:
             self._unlogged.unlink(missing_ok=True)
             sync(self.root)
 
-    def open_blocks(self, description: Description) -> Opened:
-        """The blocks, the log entry up to which they are complete, what was lost, and notes."""
+    def open_blocks(self, description: Description, *, is_all_logged: bool = False) -> Opened:
+        """The blocks, the log entry up to which they are complete, what was lost, and notes. If
+        the log has all that was ever in them, they may be there in part, or not at all."""
         config = description.config
         if config.storage is Storage.MEMORY:
             return Blocks.in_memory(config.name), None, [], []
@@ -81,11 +81,12 @@ class StoreDirectory:
         if config.persist_mode is PersistMode.ASYNC:
             replayable_from = None  # the log has nothing of it
         path = self.folders.folder(description).relative_to(self.root).as_posix()
-        return Blocks.open(str(self.root), path, config.name, replayable_from)
+        is_all_logged &= replayable_from is not None
+        return Blocks.open(str(self.root), path, config.name, replayable_from, is_all_logged)
 
     def _check_format(self) -> None:
         """One flipped bit must not cost the store, so the format stands in two files."""
-        paths = [self.root / name for name in _FORMAT_FILES]
+        paths = [self.root / name for name in FORMAT_FILES]
         found = [path.read_bytes() if path.exists() else None for path in paths]
         is_new = found == [None, None] and not any(self.folders.root.iterdir())
         if FORMAT.encode() in found or is_new:

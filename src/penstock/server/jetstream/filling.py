@@ -13,27 +13,34 @@ from typing import Annotated, Any
 
 import msgspec
 
+from penstock.consumers.draft import Limits
 from penstock.kernel.hub import is_valid_literal
 from penstock.kernel.storage import Blocks, ForeignBlocks
 from penstock.model.api_errors import Fault
 from penstock.model.limits import KIB, MIB, SEQUENCE_START_MAX
 from penstock.model.stream_config import Storage, StreamConfig
 from penstock.model.timestamps import canonical, unix_ns
+from penstock.server.jetstream.consumers.archived import read_entry, read_files
+from penstock.server.jetstream.consumers.intake import Intake, name_of
+from penstock.server.jetstream.consumers.state_file import write_consumers
 from penstock.server.jetstream.durable_files import sync
 from penstock.storage.archive import (
+    CONSUMER_FILE,
     END,
     MAGIC,
+    META,
     ArchiveError,
     Entry,
     EntryReader,
     Piece,
     TarReader,
 )
-from penstock.storage.store import Record
+from penstock.storage.store import Record, StoreState
 
 FOLDER = "restores"
 STEP_BYTES = 256 * KIB
 WRITE_BYTES = 4 * MIB  # unwritten bytes that are worth a write
+SMALL_BYTES_MAX = 128 * MIB  # of files in a tar that are kept in memory until its end
 HEADERS_START, HEADERS_END = b"NATS/1.0\r\n", b"\r\n\r\n"
 
 Sequence = Annotated[int, msgspec.Meta(ge=0, le=SEQUENCE_START_MAX)]
@@ -59,7 +66,13 @@ class Filling:
     """A store that takes messages in order."""
 
     def __init__(
-        self, root: Path, token: str, config: StreamConfig, payload_bytes_max: int, bytes_max: int
+        self,
+        root: Path,
+        token: str,
+        config: StreamConfig,
+        payload_bytes_max: int,
+        bytes_max: int,
+        limits: Limits,
     ) -> None:
         self._root = root
         self._inside = f"{FOLDER}/{token}"
@@ -70,6 +83,7 @@ class Filling:
         self._spooled_bytes = 0
         self._sequence_last = 0
         self.created_ns = 0  # if the archive tells
+        self.consumers = Intake(config, limits)
         self._format: Entries | Files | None = None
         self._begun = bytearray()
         self.folder.mkdir(parents=True)
@@ -94,14 +108,23 @@ class Filling:
         yield from self._format.take(data)
         self.write_out()
 
-    async def settle(self) -> None:
-        """Takes what the archive's end makes clear; everything is on disk afterwards."""
+    async def settle(self, now_ns: int) -> None:
+        """Takes what the archive's end makes clear; every message is on disk afterwards."""
         if self._format is None:
             raise ArchiveError("unexpected end of the archive")
         await self._format.settle()
+        sequence_last = StoreState(*self.blocks.state()).sequence_last
+        for _ in self.consumers.settle(sequence_last, now_ns):
+            await asyncio.sleep(0)
         if self.config.storage is Storage.FILE:
             self.blocks.write_out()
             await asyncio.to_thread(_sync_files, self.folder / "stream" / "msgs")
+
+    def write_consumers(self, mark: int) -> None:
+        """What a start needs to find them. Raises OSError."""
+        content = self.consumers.written(mark)
+        if content and self.config.storage is Storage.FILE:
+            write_consumers(self.folder / "stream", content)
 
     def add(self, record: Record) -> None:
         self._check(record)
@@ -176,6 +199,7 @@ class Entries:
                     self._filling.add(Record(sequence, time_ns, name, headers, payload))
                 else:
                     self._take_other(entry)
+                    yield
             self._filling.write_out()
             yield
 
@@ -199,7 +223,9 @@ class Entries:
         elif self._consumers_left:
             if not entry.name.startswith(b"consumers/"):
                 raise ArchiveError("expected consumer")
-            self._consumers_left -= 1  # not kept yet
+            name = name_of(entry.name.removeprefix(b"consumers/"))
+            self._filling.consumers.take(read_entry(name, entry.payload))
+            self._consumers_left -= 1
         elif entry == END:
             self._is_over = True
         else:
@@ -212,7 +238,8 @@ class Files:
     def __init__(self, filling: Filling) -> None:
         self._filling = filling
         self._reader = TarReader()
-        self._meta = bytearray()
+        self._small: dict[str, bytearray] = {}  # files that are no blocks
+        self._small_bytes = 0
         self._has_blocks = False
 
     def take(self, data: bytes) -> Iterator[None]:
@@ -221,22 +248,38 @@ class Files:
                 self._filling.spool(piece)
                 self._has_blocks = True
             else:
-                self._meta += piece.data
+                self._small.setdefault(piece.name, bytearray()).extend(piece.data)
+                self._small_bytes += len(piece.data)
+                if self._small_bytes > SMALL_BYTES_MAX:
+                    raise ArchiveError("unexpected content")
             yield
 
     async def settle(self) -> None:
         if not self._reader.is_whole:
             raise ArchiveError("unexpected end of the archive")
-        if not self._meta:
+        if META not in self._small:
             raise ArchiveError("the archive has no meta.inf")
-        meta = _decoded(bytes(self._meta), ArchivedMeta, "meta.inf")
+        meta = _decoded(bytes(self._small[META]), ArchivedMeta, "meta.inf")
         filling = self._filling
         if meta.name != filling.config.name:
             raise ArchiveError("stream names do not match")
         created = canonical(meta.created)
         filling.created_ns = 0 if created is None else unix_ns(created)
+        await self._take_consumers()
         if self._has_blocks:
             await self._move(await asyncio.to_thread(filling.open_spooled))
+
+    async def _take_consumers(self) -> None:
+        consumers = self._filling.consumers
+        consumers.may_be_later = True
+        names = [match[1] for file in self._small if (match := CONSUMER_FILE.fullmatch(file))]
+        for name in dict.fromkeys(names):
+            files = [self._small.get(f"obs/{name}/{file}") for file in (META, "o.dat")]
+            if None in files:
+                raise ArchiveError(f'consumer "{name}" is not complete')
+            meta, state = (bytes(content or b"") for content in files)
+            consumers.take(read_files(name, meta, state))
+            await asyncio.sleep(0)
 
     async def _move(self, blocks: ForeignBlocks) -> None:
         """From the reference's blocks into ours, verified once more on the way."""

@@ -3,10 +3,29 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from penstock.kernel.storage import Blocks, Checkpoint, Log
+from penstock.server.jetstream.consumers.state_file import write_consumers
 from penstock.server.jetstream.folders import StreamFolders
 from penstock.server.jetstream.keeper import Keeper, Kept
 
 _WRITERS_MAX = 8
+
+
+class ConsumersPart:
+    """The consumers of one stream, on their way to their file."""
+
+    def __init__(self, kept: Kept, content: bytes) -> None:
+        self.kept = kept
+        self._folder = kept.consumers.saved.folder
+        self._content = content
+        self.error = ""
+
+    def write(self) -> None:
+        """In the other thread."""
+        assert self._folder is not None, "a stream in memory writes no file"
+        try:
+            write_consumers(self._folder, self._content)
+        except OSError as error:
+            self.error = str(error)
 
 
 class Flight:
@@ -16,6 +35,7 @@ class Flight:
         self.log = log
         self.mark = log.last()
         self.cut = cut  # the log up to the mark is not needed afterwards
+        self.forgets = False  # nor may anything of it be left
         self.failures: list[str] = []
         self._folders = folders
         self._changes = None
@@ -24,11 +44,14 @@ class Flight:
         except OSError as error:
             self.failures.append(str(error))
         self._parts: list[tuple[Kept, Blocks, Checkpoint]] = []
+        self._consumers: list[ConsumersPart] = []
 
     def add(self, kept: Kept, *, closing: bool = False) -> None:
-        """Notes the state of a store down."""
+        """Notes the state of a store and of the stream's consumers down."""
         if kept.store.journal is not None:
             kept.store.journal.is_touched = False
+        if content := kept.consumers.saved.note(self.mark):
+            self._consumers.append(ConsumersPart(kept, content))
         try:
             noted = kept.store.blocks.begin_checkpoint(self.mark, closing)
         except OSError as error:
@@ -42,6 +65,7 @@ class Flight:
         try:
             kept.store.blocks.checkpoint(self.mark, closing)
             kept.mark = self.mark
+            kept.consumers.saved.write(self.mark)
         except OSError as error:
             self.fail(kept, str(error))
 
@@ -50,6 +74,7 @@ class Flight:
         one."""
         with ThreadPoolExecutor(_WRITERS_MAX) as writers:
             writers.map(lambda part: part[2].write(), self._parts)
+            writers.map(ConsumersPart.write, self._consumers)
         if self._changes is not None:
             try:
                 self._folders.write(self._changes)
@@ -63,6 +88,10 @@ class Flight:
         if self._changes is not None:
             self._folders.put_back(self._changes)
         again = []
+        for part in self._consumers:
+            part.kept.consumers.saved.written(self.mark, failed=bool(part.error))
+            if part.error and keeper.kept.get(part.kept.name) is part.kept:
+                self.fail(part.kept, part.error)
         for kept, blocks, noted in self._parts:
             try:
                 wants_more = blocks.end_checkpoint(noted)

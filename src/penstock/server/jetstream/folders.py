@@ -3,9 +3,9 @@
     streams/NAME.N/   description.json and its copy, msgs/*.blk, index
 
 N is the stream's number in the log, so a name that is used again has a folder of its own. Names
-become paths only after escaping. What the log has reaches the folders later: descriptions with the
-next checkpoint, removals when they are durable. Where there is no log, both are durable at once, or
-fail and change nothing.
+become paths only after escaping. What the log has reaches the folders later: new folders and
+descriptions are durable with the next checkpoint, removals are made when they are durable. Where
+there is no log, all of this is durable at once, or fails and changes nothing.
 """
 
 import contextlib
@@ -19,17 +19,17 @@ from penstock.model.errors import StorageError
 from penstock.model.stream_config import PersistMode, Storage
 from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.durable_files import replace_all, sync
-from penstock.server.jetstream.removals import DELETED, Removals, clear, rename
+from penstock.server.jetstream.removals import DELETED, Removal, Removals, clear, rename
 
 _NAME_CHARACTERS_MAX = 200  # file systems take 255 bytes, the number included
-_TWINS = ("description.json", "description.copy")  # one flipped bit must not cost a stream
+TWINS = ("description.json", "description.copy")  # one flipped bit must not cost a stream
 
 
 class Changes(NamedTuple):
-    """Descriptions by number, and whether folders were renamed."""
+    """Descriptions by number, and which folders were renamed."""
 
     descriptions: dict[int, Description]
-    names: bool
+    renamed: list[Removal]
 
 
 class StreamFolders:
@@ -62,16 +62,20 @@ class StreamFolders:
             return
         if self.log is not None and config.persist_mode is not PersistMode.ASYNC:
             self._unwritten[description.number] = description
-        else:
-            _write_twins(self.folder(description), description)
+            return
+        folder = self.folder(description)
+        is_new = not (folder / TWINS[0]).exists()
+        _write_twins(folder, description)
+        if is_new:
+            sync(self.root)
 
     def take_changes(self) -> "Changes":
         """What the log says about streams and their folders do not; now it is the caller's."""
         if self.log is not None:
             self.removals.carry_out(self.log.durable())
         self.removals.finish()
-        changes = Changes(self._unwritten, self.removals.has_renamed)
-        self._unwritten, self.removals.has_renamed = {}, False
+        changes = Changes(self._unwritten, self.removals.take_renamed())
+        self._unwritten = {}
         return changes
 
     def write(self, changes: "Changes") -> None:
@@ -83,20 +87,20 @@ class StreamFolders:
             except FileNotFoundError:
                 if folder.exists():  # else it was deleted meanwhile
                     raise
-        if changes.names:
+        if changes.renamed:
             sync(self.root)
 
     def put_back(self, changes: "Changes") -> None:
         """They could not be written; what came after them counts more."""
         self._unwritten = changes.descriptions | self._unwritten
-        self.removals.has_renamed |= changes.names
+        self.removals.put_back(changes.renamed)
 
     def descriptions(self, report: Callable[[str], None]) -> list[Description]:
         """Every stream found on disk, in the order of their numbers."""
         found = []
         for folder in sorted(self.root.iterdir()):
             if folder.name.endswith(DELETED):
-                clear(folder)
+                self.removals.clear(folder)
                 continue
             number = folder.name.rpartition(".")[2]
             if not number.isdecimal():
@@ -114,7 +118,7 @@ class StreamFolders:
         for number, (folder, problem) in self._unreadable.items():
             if number in opened or not folder.exists():
                 continue
-            if _held_messages(folder):
+            if held_messages(folder):
                 report(problem)
             else:  # a creation that did not get far
                 clear(folder)
@@ -156,7 +160,7 @@ class StreamFolders:
     def _described(self, folder: Path, report: Callable[[str], None]) -> Description:
         """From one of the twins; the other one is mended."""
         found, problems = [], []
-        for name in _TWINS:
+        for name in TWINS:
             try:
                 description = Description.unsealed((folder / name).read_bytes())
             except (OSError, ValueError) as error:
@@ -169,15 +173,15 @@ class StreamFolders:
         if not found:
             hint = f"{'; '.join(problems)}; the stream's messages were left alone"
             raise StorageError("read", str(folder), hint)
-        if problems and (folder / _TWINS[1]).exists():  # else a kill before the second was there
+        if problems and (folder / TWINS[1]).exists():  # else a kill before the second was there
             report(f"read {folder}: {problems[0]}; its twin was used instead")
-        if found != [found[0]] * len(_TWINS):  # or a kill between the two
+        if found != [found[0]] * len(TWINS):  # or a kill between the two
             self.write_description(found[0])
         return found[0]
 
 
 def _write_twins(folder: Path, description: Description) -> None:
-    replace_all([folder / name for name in _TWINS], description.sealed())
+    replace_all([folder / name for name in TWINS], description.sealed())
 
 
 def escaped(name: str) -> str:
@@ -186,7 +190,7 @@ def escaped(name: str) -> str:
     return urllib.parse.quote(name, safe="$+,=@-_ ")[:_NAME_CHARACTERS_MAX]
 
 
-def _held_messages(folder: Path) -> bool:
+def held_messages(folder: Path) -> bool:
     """An index is written only to a stream that was described before."""
     has_index = (folder / "index").exists()
     return has_index or any(path.stat().st_size for path in folder.rglob("*.blk"))

@@ -14,18 +14,20 @@ import msgspec
 from penstock.api.clustering import SUBJECTS as CLUSTER_SUBJECTS
 from penstock.api.clustering import refuse_alone
 from penstock.api.consumers import METHODS as CONSUMER_METHODS
-from penstock.api.consumers import ConsumerApi
+from penstock.api.consumers import ConsumerApi, UnansweredError
 from penstock.api.streams import METHODS, StreamApi
 from penstock.kernel.hub import SubjectIndex
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.errors import StorageError
 from penstock.routing.services import Request
 from penstock.server.jetstream.account import account_info
+from penstock.server.jetstream.consumers.keeper import ConsumerKeeper
 from penstock.server.jetstream.keeper import Keeper
 from penstock.server.jetstream.losses import update_losses
 from penstock.server.jetstream.parts import Parts
 from penstock.server.jetstream.refusals import store_failed
 from penstock.streams import headers
+from penstock.streams.republish import Republished
 from penstock.streams.versioning import is_level_served
 
 PREFIX = "$JS.API."
@@ -55,6 +57,7 @@ PATTERNS = (
 )
 REQUIRED_LEVEL = b"Nats-Required-Api-Level"
 UNAUDITED = "stream_msg_get"  # unless it is refused, as the reference
+PURGE = "stream_purge"
 DELETION = "stream_delete"  # a stream that has stopped can still be deleted
 
 Fields = dict[str, Any]
@@ -80,13 +83,14 @@ class ApiFront:
         self._report = parts.context.logger.error
         self._total = 0
         self._errors = 0
+        self._is_audited = False  # the request that was just answered
         self._index = SubjectIndex()
         self._rows: list[Row] = []
         self.add("INFO", self._account_info, "account_info", {})
-        streams = StreamApi(keeper.registry, keeper)
+        streams = StreamApi(keeper.registry, keeper, self._say)
         for subject, method, kind, refused in METHODS:
             self.add(subject, method.__get__(streams), kind, refused)
-        consumers = ConsumerApi(keeper.registry)
+        consumers = ConsumerApi(ConsumerKeeper(keeper.turn_end, keeper.kept, strict=keeper.strict))
         for subject, consumer_method, kind, refused in CONSUMER_METHODS:
             self.add(subject, consumer_method.__get__(consumers), kind, refused)
         for subject, kind in CLUSTER_SUBJECTS:
@@ -108,17 +112,22 @@ class ApiFront:
         self._total += 1
         try:
             fields |= self._handle(row, request)
+        except UnansweredError:
+            return None
         except ApiError as error:
             fields |= self._refused(row, error)
         except (OSError, StorageError) as error:
             subject = request.frame.subject.decode(errors="replace")
             self._report("Request %s failed: %s", subject, error)
             fields |= self._refused(row, store_failed(str(error)))
-        reply = msgspec.json.encode(fields)
-        if row.kind != UNAUDITED or "error" in fields:
+        self._is_audited = row.kind != UNAUDITED or "error" in fields
+        return msgspec.json.encode(fields)
+
+    def audit(self, request: Request, reply: bytes) -> None:
+        """Behind the reply, as the reference."""
+        if self._is_audited:
             frame = request.frame
             self._keeper.advisories.audit(frame.connection, frame.subject, request.payload, reply)
-        return reply
 
     def _refused(self, row: Row, error: ApiError) -> Fields:
         self._errors += 1
@@ -133,6 +142,8 @@ class ApiFront:
         self._check_running(stream_name, row.kind)
         fields = row.handler(".".join(names), request.payload, request.frame.connection)
         self._write_out(stream_name)
+        if row.kind == PURGE:
+            self._keeper.purged.add(stream_name)
         return fields
 
     def _check_running(self, stream_name: str, kind: str) -> None:
@@ -153,8 +164,12 @@ class ApiFront:
         if kept is not None and kept.ingest is not None and kept.ingest.lazy:
             kept.ingest.write_out()
 
+    def _say(self, stream_name: str, copies: list[Republished]) -> None:
+        self._keeper.kept[stream_name].say(copies)
+
     def _account_info(self, _name: str, _payload: bytes) -> Fields:
-        return account_info(self._keeper.registry, self._total, self._errors)
+        """As the reference: of the requests before this one."""
+        return account_info(self._keeper.registry, self._total - 1, self._errors)
 
     def add(self, subject: str, handler: Handler, kind: str, refused: Fields) -> None:
         """One more subject; `refused` is what a refusal carries beside the error."""

@@ -6,23 +6,26 @@ gate. A stream that cannot go on says so to everyone who publishes to it.
 """
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 
 from penstock.kernel.hub import Hub, picked_frames
+from penstock.kernel.storage import Blocks
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.limits import TURN_BYTES_MAX
 from penstock.model.stream_config import PersistMode, Storage
+from penstock.server.jetstream.batches import StreamBatches
 from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.lanes import Lanes
 from penstock.server.jetstream.refusals import store_failed
 from penstock.server.jetstream.usage import Usage
 from penstock.storage.block_store import BlockStore
-from penstock.streams.stream import Stream
+from penstock.streams.republish import Republished
+from penstock.streams.stream import Outcome, Stream
 
-# With a log, blocks follow behind it in pieces that the processor's cache still has, unless the
-# log may need the space.
+# With a log, blocks follow behind it in pieces that the processor's cache still has, unless there
+# is so little space that the log may need it.
 _WRITE_BEHIND_BYTES = 512 << 10
-_SPACE_LEFT_TO_THE_LOG = 256 << 20
 
 
 class Ingest:
@@ -36,8 +39,8 @@ class Ingest:
         commit: Commit | None,
         now_ns: Callable[[], int],
         failed: Callable[[Stream, Exception], None],
-        has_room: Callable[[int], bool],
         usage: Usage,
+        batches: StreamBatches | None = None,
     ) -> None:
         self._hub = hub
         self._stream = stream
@@ -45,10 +48,9 @@ class Ingest:
         self._commit = commit
         self._now_ns = now_ns
         self._failed = failed
-        self._has_room = has_room
         self._usage = usage
-        self._bytes = stream.state().bytes
-        self.lanes = Lanes(hub, stream, account_number, self._answering)
+        self._bytes = stream.store.state().bytes
+        self.lanes = Lanes(hub, stream, account_number, self._answering, batches)
         self.failure = ""  # why nothing is taken, for the log and for monitoring
 
     @property
@@ -69,11 +71,40 @@ class Ingest:
         else:
             self._take(start, end)
 
+    def say(self, copies: list[Republished]) -> None:
+        """Copies of what the stream stored by itself."""
+        with self._answering():
+            for copy in copies:
+                number = self._account_number
+                self._hub.publish(number, copy.subject, b"", copy.headers, copy.payload)
+
+    def has_room(self) -> bool:
+        """Whether the server may hold more."""
+        return self._usage.left(self._stream.config.storage) > 0
+
+    def copy(self, action: Callable[[], list[Outcome]]) -> bool:
+        """Messages of another stream come in; false if the store cannot go on."""
+        try:
+            outcomes = action()
+            size = self._stream.store.state().bytes
+            self._usage.add(self._stream.config.storage, size - self._bytes)
+            self._bytes = size
+            if self._stream.config.storage is Storage.FILE:
+                self._usage.appended(self._blocks.take_appended_bytes())
+            with self._answering():
+                self.lanes.say([(b"", outcome) for outcome in outcomes])
+            if self._commit is not None and self._stream.config.storage is Storage.FILE:
+                self._write_behind()
+        except OSError as error:
+            self._failed(self._stream, error)
+            return False
+        return True
+
     def write_out(self) -> None:
         """What is stored goes to the files; without a log, acknowledgements wait for it."""
         store = self._stream.store
         assert isinstance(store, BlockStore)
-        store.blocks.write_out()
+        store.write_out()
 
     def _take(self, start: int, end: int) -> None:
         try:
@@ -82,6 +113,8 @@ class Ingest:
                 self._write_behind()
         except OSError as error:  # the store cannot go on
             self._failed(self._stream, error)
+            at, answered = self.lanes.answered
+            self._refuse(at, end, store_failed(str(error)), answered)
 
     def _take_what_fits(self, start: int, end: int) -> None:
         """Near the server's limit one by one, as the reference: the one that passes it is taken,
@@ -90,28 +123,35 @@ class Ingest:
         step = end - start if self._usage.left(storage) > TURN_BYTES_MAX else 1
         for at in range(start, end, step):
             if step == 1 and self._usage.left(storage) <= 0:
-                with self._answering():  # in the order of the publishes
-                    self._refuse(at, end, Fault.NO_RESOURCES.error())
+                self._refuse(at, end, Fault.NO_RESOURCES.error())
                 return
             self.lanes.take(at, at + step, self._now_ns())
-            size = self._stream.state().bytes
+            size = self._stream.store.state().bytes
             self._usage.add(storage, size - self._bytes)
             self._bytes = size
+            if storage is Storage.FILE:
+                self._usage.appended(self._blocks.take_appended_bytes())
 
     def _write_behind(self) -> None:
+        blocks = self._blocks
+        if blocks.unwritten_bytes() >= _WRITE_BEHIND_BYTES and self._usage.disk_left() > 0:
+            with contextlib.suppress(OSError):  # the next checkpoint will tell
+                blocks.write_out()
+
+    @property
+    def _blocks(self) -> Blocks:
         store = self._stream.store
         assert isinstance(store, BlockStore)
-        if store.blocks.unwritten_bytes() >= _WRITE_BEHIND_BYTES and self._has_room(
-            _SPACE_LEFT_TO_THE_LOG
-        ):
-            with contextlib.suppress(OSError):  # the next checkpoint will tell
-                store.blocks.write_out()
+        return store.blocks
 
-    def _refuse(self, start: int, end: int, error: ApiError) -> None:
-        refusal = self._stream.acks.refused(error)
-        for frame in picked_frames(self._hub, start, end):
-            if frame.reply:
-                self._hub.publish(self._account_number, frame.reply, b"", b"", refusal)
+    def _refuse(self, start: int, end: int, error: ApiError, answered: int = 0) -> None:
+        """In the order of the answers before, unless those will never leave."""
+        refusal, commit = self._stream.acks.refused(error), self._commit
+        gate = contextlib.nullcontext() if commit is None or commit.failure else commit.gated()
+        with gate:
+            for frame in itertools.islice(picked_frames(self._hub, start, end), answered, None):
+                if frame.reply:
+                    self._hub.publish(self._account_number, frame.reply, b"", b"", refusal)
 
     @contextlib.contextmanager
     def _answering(self) -> Iterator[None]:

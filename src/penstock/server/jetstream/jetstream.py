@@ -13,13 +13,16 @@ from pathlib import Path
 import msgspec
 
 from penstock.config.options import Options
+from penstock.consumers.statuses import SHUTDOWN
 from penstock.kernel.hub import Hub
-from penstock.kernel.storage import Log
+from penstock.kernel.storage import Blocks, Log
 from penstock.model.errors import StorageError
+from penstock.model.stream_config import Storage
 from penstock.routing.accounts import Account
 from penstock.routing.services import Services
 from penstock.routing.targets import Targets
 from penstock.server.context import Context
+from penstock.server.jetstream.capacity import capacity
 from penstock.server.jetstream.checkpoints import Checkpoints
 from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.directory import StoreDirectory
@@ -48,18 +51,20 @@ class JetStream:
         self._is_running = False
         self._turns = turns
         self._account = account
-        self.directory = StoreDirectory(store_dir(context.options))
+        is_temporary = context.options.store_is_temporary
+        self.directory = StoreDirectory(store_dir(context.options), is_temporary=is_temporary)
         self._log = self.directory.open_log()
         self.commit: Commit | None = None
         if context.options.jetstream_settings.sync_interval_ns is None:
             self.commit = Commit(self._log, hub, turns, self._log_failed)
             self.commit.on_durable = self._log_moved
             self.directory.folders.log = self._log
+            self.directory.space.is_logged = True
         self.directory.folders.removals.clear = self._clear
         parts = Parts(context, hub, targets, turns, account, self.directory, self.commit)
         self.keeper = Keeper(parts)
         self._checkpoints = Checkpoints(parts, self._log, self.keeper)
-        self._upkeep = Upkeep(parts, self.keeper, self._checkpoints.ask)
+        self._upkeep = Upkeep(parts, self.keeper, self._checkpoints)
         self._outage = Outage(parts, self.keeper, self._log_goes_on)
         self.snapshots = Snapshots(parts, self.keeper)
         self.restores = Restores(parts, self.keeper)
@@ -74,27 +79,45 @@ class JetStream:
 
     def start(self, services: Services) -> None:
         self._recover()
+        front = self.front
         for pattern in PATTERNS:
-            services.add(self._account, pattern.encode(), self.front.answer, self.front.gate)
+            services.add(self._account, pattern.encode(), front.answer, front.gate, front.audit)
         self._context.info = msgspec.structs.replace(self._context.info, jetstream=True)
+        self._turns.before_flush.append(self.keeper.links.reading.end_turn)  # before consumers look
+        self._turns.before_flush.append(self.keeper.turn_end.end_turn)  # before its entries go out
         if self.commit is not None:
             self._turns.before_flush.append(self._end_turn)
             commit = self.commit
             self._turns.resting = lambda: commit.crowded
             self._context.loop.add_reader(self.commit.log.fileno(), self.commit.announced)
+        self._measure()
+        self.directory.space.changed = self._space_changed
         self._upkeep.start()
         self._is_running = True
 
-    def stop(self) -> None:
-        """Everything accepted is on disk when this returns. After a start that failed half way
-        nothing is touched: what was recovered so far is not all there is."""
+    def take_leave(self) -> None:
+        """The server is about to stop: whoever waits for messages hears of it."""
+        for kept in self.keeper.kept.values():
+            for consumer in kept.consumers.all():
+                if consumer.pulling is not None:
+                    consumer.pulling.end(SHUTDOWN)
+
+    def stop(self, *, and_cut: bool = False) -> None:
+        """Everything accepted is on disk when this returns, and if wanted nowhere but in the
+        stores. After a start that failed half way nothing is touched: what was recovered so far is
+        not all there is."""
+        self._upkeep.stop()
         self.snapshots.stop()
         self.restores.stop()
         complete = self._is_running and self._is_durable() and not self.failure
-        self._checkpoints.close(run=complete)
+        self._checkpoints.close(run=complete, and_cut=and_cut)
         if complete:
             for kept in self.keeper.kept.values():
                 save_ids(kept, self.keeper.now_ns())
+        # In somebody else's process garbage may wait for long; its threads and files may not.
+        self._log.close()
+        for kept in self.keeper.kept.values():
+            kept.store.blocks = Blocks.in_memory(kept.name)
         self.directory.release()
 
     def _is_durable(self) -> bool:
@@ -102,6 +125,7 @@ class JetStream:
             return True
         if not self.failure:
             self._context.loop.remove_reader(self.commit.log.fileno())
+            self.keeper.turn_end.end_turn()
             self.commit.end_turn()
         try:
             self.commit.log.wait_durable(self.commit.log.last())
@@ -115,10 +139,13 @@ class JetStream:
         """What monitoring tells of the store."""
         if self.failure:
             yield Problem(kind="JETSTREAM", error=f"the commit log stopped: {self.failure}")
+        if shortage := self.directory.space.shortage:
+            yield Problem(kind="JETSTREAM", error=shortage)
         if self._checkpoints.failure:
             yield Problem(kind="JETSTREAM", error=f"checkpoint: {self._checkpoints.failure}")
         for name, kept in self.keeper.kept.items():
-            if kept.failure and not self.failure:
+            is_told = self.failure and kept.store.journal is not None
+            if kept.failure and not is_told:
                 failure = f"stream {name} stopped: {kept.failure}"
                 yield Problem(kind="STREAM", stream=name, error=failure)
 
@@ -130,6 +157,8 @@ class JetStream:
         recovery = Recovery(self.keeper, directory.folders, self._context.logger.error)
         self._checkpoints.cutting = recovery.run(self._log)
         directory.replayable_from = None if lazy else 1
+        if recovery.has_erasures or self._log.has_remains() or lazy != was_lazy:
+            self._checkpoints.forgetting.owe()  # a log that is not used any more could not be later
         if lazy == was_lazy:
             return
         if not self._checkpoints.run(closing=False):
@@ -150,6 +179,20 @@ class JetStream:
         if not self.failure:
             self._checkpoints.end_turn()
 
+    def _measure(self) -> None:
+        """What streams hold counts to what they may take."""
+        keeper, settings = self.keeper, self._context.options.jetstream_settings
+        held = keeper.usage.held(Storage.FILE)
+        keeper.capacity = capacity(settings, self.directory.root, held)
+        keeper.usage.allow(keeper.capacity)
+
+    def _space_changed(self) -> None:
+        if shortage := self.directory.space.shortage:
+            self._context.logger.error(shortage)
+        else:
+            self._context.logger.info("There is space for messages again")
+            self._log.keep_spare(True)
+
     def _clear(self, folder: Path) -> None:
         """Many files take their time, and nobody waits for it."""
         self._context.loop.run_in_executor(None, clear, folder)
@@ -157,6 +200,7 @@ class JetStream:
     def _log_moved(self, durable: int) -> None:
         self.directory.folders.removals.carry_out(durable)
         self.snapshots.log_moved()
+        self.keeper.links.reading.log_moved()
 
     def _log_failed(self, failure: str) -> None:
         assert self.commit is not None

@@ -1,9 +1,12 @@
-"""The lanes of a run of publishes into a stream: in bulk, as one set of message ids, or one by one.
+"""The lanes of a run of publishes into a stream: in bulk, as one set of message ids, as increments
+of counters, or one by one.
 
 The kernel cuts a run into stretches. One without headers that matter is stored with one call and
-answered with another; of one with nothing but message ids the new ones are; everything else is
-looked at message by message. So is the first message of a stretch that may not fit, and then the
-rest goes on in bulk. What is said follows what was stored: `answering` sees to that.
+answered with another (a TTL that is stored as it is does not matter: the store finds it by itself);
+of one with nothing but message ids the new ones are; everything else is looked at message by
+message. So is the first message of a stretch that may not fit, and then the rest goes on in bulk.
+In a stream of counters it is stretches with nothing but increments that go through together.
+What is said follows what was stored: `answering` sees to that.
 """
 
 import sys
@@ -11,13 +14,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from penstock.kernel.hub import Hub, picked_frames
+from penstock.server.jetstream.batches import StreamBatches
 from penstock.streams.admission import HEADERS_BYTES_MAX, MESSAGE_ID
+from penstock.streams.counters import INCREMENT
+from penstock.streams.increments import count_run
 from penstock.streams.stream import Outcome, Stream
 
 _CONTROL_PREFIX = b"Nats-"
 # Headers that a server puts on what it sends; in a copy that comes back they mean nothing.
 _TOLD = b"Nats-Stream:Nats-Subject:Nats-Sequence:Nats-Time-Stamp:Nats-Last-Sequence:Nats-Msg-Size:"
-_PLAIN, _COLUMN, _CAREFUL = 0, 1, 2  # the kernel's lanes (penstock-turn, columns.rs)
+_PLAIN, _COLUMN, _CAREFUL, _GONE = 0, 1, 2, 3  # the kernel's lanes (penstock-turn, columns.rs)
 _ANY_SIZE = sys.maxsize  # no message is as large
 
 Ids = tuple[bytes, ...]
@@ -32,29 +38,39 @@ class Lanes:
         stream: Stream,
         account_number: int,
         answering: Callable[[], AbstractContextManager[None]],
+        batches: StreamBatches | None = None,
     ) -> None:
         self._hub = hub
         self._stream = stream
         self._account_number = account_number
         self._answering = answering
+        self._batches = batches
+        # Where the answers end: a position in the run, and how many messages behind it.
+        self.answered = (0, 0)
 
     def take(self, start: int, end: int, now_ns: int) -> None:
-        """Raises OSError if the store cannot go on."""
+        """Raises OSError if the store cannot go on; then `answered` tells how far it has come."""
+        self.answered = (start, 0)
+        counts = self._stream.config.allow_msg_counter
         for lane, lane_start, lane_end in self.cut(start, end):
-            if lane == _PLAIN:
+            if lane == _PLAIN and not counts:
                 self._bulk(lane_start, lane_end, now_ns, ())
             elif lane == _COLUMN:
-                self._with_ids(lane_start, lane_end, now_ns)
-            elif lane == _CAREFUL:
-                self._careful(lane_start, lane_end, now_ns)
+                column = self._increments if counts else self._with_ids
+                column(lane_start, lane_end, now_ns)
+            elif lane != _GONE:
+                self._with_batches(lane_start, lane_end, now_ns)
 
     def cut(self, start: int, end: int) -> list[tuple[int, int, int]]:
         """The stretches of a run and their lanes."""
         if not self._stream.bulk:
             return [(_CAREFUL, start, end)]
-        size_max = self._stream.config.max_msg_size
+        config = self._stream.config
+        column = INCREMENT if config.allow_msg_counter else MESSAGE_ID
+        size_max = config.max_msg_size
         bounds = (HEADERS_BYTES_MAX, size_max if size_max >= 0 else _ANY_SIZE)
-        return self._hub.lanes(start, end, _CONTROL_PREFIX, _TOLD, MESSAGE_ID, *bounds)
+        lifetimes = self._stream.ttl_seconds_unseen
+        return self._hub.lanes(start, end, _CONTROL_PREFIX, _TOLD, column, *bounds, lifetimes)
 
     def _with_ids(self, start: int, end: int, now_ns: int) -> None:
         ids = tuple(self._hub.header_column(start, end, MESSAGE_ID))
@@ -78,25 +94,72 @@ class Lanes:
 
     def _store(self, start: int, end: int, now_ns: int, ids: Ids) -> None:
         stream = self._stream
+        self.answered = (start, 0)
         first = stream.append_run(self._hub, start, end, now_ns, ids)
         with self._answering():
             if not stream.config.no_ack:
                 self._hub.acknowledge(start, end, stream.acks.prefix, first, stream.acks.suffix)
+        self.answered = (end, 0)
+
+    def _increments(self, start: int, end: int, now_ns: int) -> None:
+        """What can be added without a look. Where one needs a look, those behind it often do as
+        well: so from one time to the next, twice as many are given one."""
+        stream, at, unlike = self._stream, start, 1
+        while at < end:
+            self.answered = (at, 0)
+            first = stream.sequence_last + 1
+            counted = count_run(stream, self._hub, at, end, now_ns)
+            if not len(counted):
+                self._careful(at, min(at + unlike, end), now_ns)
+                at, unlike = at + unlike, unlike * 2
+                continue
+            with self._answering():
+                if not stream.config.no_ack:
+                    prefix, joint = stream.acks.prefix, stream.acks.joint
+                    self._hub.acknowledge_counted(at, prefix, first, joint, counted)
+            at, unlike = at + len(counted), 1
+            self.answered = (at, 0)
 
     def _careful(self, start: int, end: int, now_ns: int) -> None:
         outcomes: list[tuple[bytes, Outcome]] = []
+        taken, batches = 0, self._batches
+        self.answered = (start, 0)
         try:
             for frame in picked_frames(self._hub, start, end):
-                outcome = self._stream.publish(frame.subject, frame.headers, frame.body, now_ns)
+                if batches is not None and batches.takes(frame):
+                    *copies, outcome = batches.take(frame, now_ns)
+                    outcomes += ((b"", copy) for copy in copies)
+                else:
+                    outcome = self._stream.publish(frame.subject, frame.headers, frame.body, now_ns)
                 outcomes.append((frame.reply, outcome))
+                taken += 1
         finally:  # if the store fails on the way, what it has taken before still counts
             with self._answering():
-                self._say(outcomes)
+                self.say(outcomes)
+            self.answered = (start, taken)
 
-    def _say(self, outcomes: list[tuple[bytes, Outcome]]) -> None:
+    def say(self, outcomes: list[tuple[bytes, Outcome]]) -> None:
         account, is_acked = self._account_number, not self._stream.config.no_ack
-        for reply, (ack, copy) in outcomes:
+        for reply, (ack, copy, _refusal) in outcomes:
             if copy is not None:  # before the answer, as the reference
                 self._hub.publish(account, copy.subject, b"", copy.headers, copy.payload)
             if reply and is_acked:
                 self._hub.publish(account, reply, b"", b"", ack)
+
+    def _with_batches(self, start: int, end: int, now_ns: int) -> None:
+        """Stretches of batches go to where they wait; what is between them is looked at."""
+        batches, at = self._batches, start
+        for stretch in batches.stretches(self._hub, start, end) if batches is not None else ():
+            if at < stretch.start:
+                self._careful(at, stretch.start, now_ns)
+            at = stretch.start
+            if batches is not None and batches.take_run(self._hub, stretch):
+                with self._answering():
+                    if not self._stream.config.no_ack:
+                        self._hub.answer_run(at, stretch.end)
+            else:
+                self._careful(at, stretch.end, now_ns)
+            at = stretch.end
+            self.answered = (at, 0)
+        if at < end:
+            self._careful(at, end, now_ns)

@@ -14,6 +14,9 @@ Range = tuple[int, int]
 def update_losses(kept: Kept, report: Callable[[str], None]) -> None:
     """Takes over what the store has found since the last time."""
     ranges, lost_bytes = kept.store.blocks.lost()
+    if not ranges and not kept.lost:
+        kept.stream.lost_bytes, kept.stream.lost = lost_bytes, kept.lost
+        return
     known = joined(kept.lost)
     found = joined([*kept.lost, *ranges])
     kept.stream.lost_bytes = lost_bytes

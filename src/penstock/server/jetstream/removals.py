@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 DELETED = ".deleted"  # ends the name of a folder that is on its way out; a start clears it
-_NOT_WAITING = 1 << 63
+_ALL_SETTLED = 1 << 63
 
 
 class Removal(NamedTuple):
@@ -27,14 +27,23 @@ class Removals:
     def __init__(self) -> None:
         self._waiting: list[Removal] = []
         self._failed: list[Removal] = []
-        self.has_renamed = False  # since somebody set it back, who made names durable
+        self._renamed: list[Removal] = []  # and their new names are not durable
         # Removes the files of a folder that nobody knows any more.
         self.clear: Callable[[Path], None] = clear
 
     @property
     def entry_settled(self) -> int:
-        """The log entry up to which no deletion waits."""
-        return self._waiting[0].entry - 1 if self._waiting else _NOT_WAITING
+        """The log entry up to which deletions need the log no more."""
+        unsettled = (*self._waiting[:1], *self._failed, *self._renamed)
+        return min((max(0, removal.entry - 1) for removal in unsettled), default=_ALL_SETTLED)
+
+    def take_renamed(self) -> list[Removal]:
+        """The caller will make names durable, or put them back."""
+        taken, self._renamed = self._renamed, []
+        return taken
+
+    def put_back(self, renamed: list[Removal]) -> None:
+        self._renamed += renamed
 
     def add(self, folder: Path, number: int, entry: int) -> None:
         """Entries come in order; 0 is for what is in no log."""
@@ -70,7 +79,7 @@ class Removals:
         except OSError:
             self._failed.append(removal)
             return
-        self.has_renamed = True
+        self._renamed.append(removal)
         self.clear(leaving)
 
 

@@ -18,7 +18,6 @@ import msgspec
 
 from penstock.api.requests import Request, is_empty, parse_request
 from penstock.api.stream_info import show_stream
-from penstock.api.unbuilt import unbuilt_feature
 from penstock.kernel.hub import picked_frames
 from penstock.kernel.storage import S2Reader
 from penstock.model.api_errors import ApiError, Fault
@@ -26,6 +25,7 @@ from penstock.model.limits import MIB
 from penstock.model.stream_config import Storage, StreamConfig
 from penstock.model.stream_request import StreamRequest, parse_stream_request
 from penstock.model.timestamps import rfc3339
+from penstock.server.jetstream.consumers.stream_consumers import consumer_limits
 from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.filling import FOLDER, Filling
 from penstock.server.jetstream.keeper import Keeper
@@ -71,7 +71,7 @@ class Restores:
             config = msgspec.structs.replace(request.config, name=name)
             request = msgspec.structs.replace(request, config=config)
         config = self.check(name, request)
-        if len(self._tasks) >= RESTORES_MAX:
+        if len(self._tasks) >= RESTORES_MAX or not self.has_space(config):
             raise Fault.NO_RESOURCES.error()
         token = secrets.token_hex(11)
         restore = Restore(self, request, token, self._filling(token, config), asked_by)
@@ -96,10 +96,12 @@ class Restores:
             raise error
         if self.keeper.registry.find(name) is not None:
             raise Fault.RESTORE_NAME_EXISTS.error()
-        error = first_error(ADMISSION_CHECKS, draft) or unbuilt_feature(draft.config)
-        if error is not None:
+        if (error := first_error(ADMISSION_CHECKS, draft)) is not None:
             raise error
         return draft.config
+
+    def has_space(self, config: StreamConfig) -> bool:
+        return config.storage is Storage.MEMORY or self.keeper.space.left() > 0
 
     def _filling(self, token: str, config: StreamConfig) -> Filling:
         server, root = self.keeper.surroundings().server, self.parts.directory.root
@@ -107,8 +109,10 @@ class Restores:
             bytes_max = server.memory_bytes_max - server.memory_bytes_reserved
         else:
             bytes_max = server.storage_bytes_max - server.storage_bytes_reserved
+        payload_bytes_max = self.parts.context.options.max_payload
+        limits = consumer_limits(self.parts)
         try:
-            return Filling(root, token, config, self.parts.context.options.max_payload, bytes_max)
+            return Filling(root, token, config, payload_bytes_max, bytes_max, limits)
         except OSError as error:
             self.parts.context.logger.error("Restore of stream %s: %s", config.name, error)
             shutil.rmtree(root / FOLDER / token, ignore_errors=True)
@@ -201,6 +205,9 @@ class Restore:
         assert self._filling is not None
         self._reader.feed(chunk)
         while (block := self._reader.next_block()) is not None:
+            if not self._restores.has_space(self._filling.config):
+                raise Fault.NO_RESOURCES.error()
+            self._keeper.space.add(len(block))
             for _ in self._filling.unpack(block):
                 await asyncio.sleep(0)
             await asyncio.sleep(0)
@@ -262,7 +269,7 @@ class Restore:
         assert filling is not None
         if not self._reader.is_whole():
             raise ArchiveError("unexpected end of the archive")
-        await filling.settle()
+        await filling.settle(self._keeper.now_ns())
         # From here on in one step: nobody sees a part of it.
         keeper, commit, folders = self._keeper, self._parts.commit, self._parts.directory.folders
         if commit is not None and commit.failure:
@@ -271,11 +278,15 @@ class Restore:
         created_ns = max(0, filling.created_ns) or keeper.now_ns()
         description = Description(folders.new_number(), config, created_ns)
         is_file = config.storage is Storage.FILE
+        mark = 0 if commit is None else commit.log.last()
+        filling.write_consumers(mark)
         if is_file:
-            filling.blocks.checkpoint(0 if commit is None else commit.log.last(), True)
+            filling.blocks.checkpoint(mark, True)
             folders.move_in(filling.folder / "stream", description)
         with keeper.adopting(description, None if is_file else filling.blocks) as kept:
             settle(kept, keeper.now_ns())
+            kept.consumers.saved.mark = mark
+            kept.consumers.saved.found.adopt(filling.consumers.saved(mark))
         return kept.stream
 
 

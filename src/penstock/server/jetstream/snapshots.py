@@ -1,10 +1,11 @@
 """STREAM.SNAPSHOT: a stream as an archive, in chunks, as fast as its receiver acknowledges them.
 
-Strategy: the reply says what the stream has at that moment, and a task then walks the messages up
-to there, a slice at a time between turns. What was removed meanwhile is not in the archive. A
-chunk leaves when everything written so far is durable, since it may tell of it, and when fewer
-than a window of chunks are unacknowledged. If the commit log fails meanwhile, the snapshot does:
-what was already walked may never have been durable.
+Strategy: the reply says what the stream has at that moment; where its consumers are is noted then,
+and a task walks the messages up to there, a slice at a time between turns. What was removed
+meanwhile is not in the archive, and settled for a consumer that is restored. A chunk leaves when
+everything written so far is durable, since it may tell of it, and when fewer than a window of
+chunks are unacknowledged. If the commit log fails meanwhile, the snapshot does: what was already
+walked may never have been durable.
 """
 
 import asyncio
@@ -19,9 +20,11 @@ from penstock.api.stream_info import show_config, show_state
 from penstock.kernel.hub import Interest, is_valid_literal
 from penstock.kernel.storage import encode_entry, s2_chunk, s2_start
 from penstock.model.api_errors import Fault
+from penstock.model.consumer_config import ConsumerConfig
 from penstock.model.limits import KIB, MIB
 from penstock.model.stream_config import Int64
 from penstock.model.timestamps import rfc3339
+from penstock.server.jetstream.consumers.archived import encode_consumer
 from penstock.server.jetstream.keeper import Keeper, Kept
 from penstock.server.jetstream.parts import Parts
 from penstock.server.jetstream.refusals import reason_of
@@ -73,6 +76,7 @@ class Snapshots:
             raise Fault.DELIVER_SUBJECT_INVALID.error()
         if len(self._tasks) >= SNAPSHOTS_MAX:
             raise Fault.NO_RESOURCES.error()
+        self._keeper.turn_end.catch_up()
         state = show_state(stream)
         kept = self._keeper.kept[name]
         snapshot = Snapshot(self._parts, self._keeper, kept, request, state, asked_by)
@@ -114,6 +118,7 @@ class Snapshot:
         self._kept = kept
         self._name = kept.name
         self._state = state
+        self._consumers = [] if request.no_consumers else _noted(kept)
         self._asked_by = asked_by
         self._deliver = request.deliver_subject.encode()
         self.is_journaled = kept.store.journal is not None
@@ -208,9 +213,16 @@ class Snapshot:
 
     def _archive(self) -> Iterator[bytes]:
         """The archive before compression, in slices."""
-        shown = msgspec.json.encode(self._state | {"consumer_count": 0})
-        data = bytearray(MAGIC)
-        data += encode_entry(b"state.json", self._keeper.now_ns(), 0, b"", shown)
+        now_ns, consumers = self._keeper.now_ns(), self._consumers
+        shown = msgspec.json.encode(self._state | {"consumer_count": len(consumers)})
+        yield MAGIC + encode_entry(b"state.json", now_ns, 0, b"", shown)
+        for config, ledger in consumers:
+            content = encode_consumer(config, ledger, self._state["last_seq"])
+            yield encode_entry(f"consumers/{config.name}".encode(), now_ns, 0, b"", content)
+        yield from self._messages()
+
+    def _messages(self) -> Iterator[bytes]:
+        data = bytearray()
         sequence, last = self._state["first_seq"], self._state["last_seq"]
         store = self._kept.store
         while True:
@@ -234,6 +246,16 @@ class Snapshot:
                 raise SnapshotError(f"500 couldn't load message {sequence}") from None
             yield bytes(data)
             data.clear()
+
+
+def _noted(kept: Kept) -> list[tuple[ConsumerConfig, bytes]]:
+    """Consumers as they are, in the order they were made."""
+    lives = sorted(kept.consumers.lifecycle.roster, key=lambda live: live.number)
+    cores = [(live.consumer.core, live.ledger) for live in lives]
+    return [
+        (msgspec.structs.replace(core.config, name=core.name), ledger.snapshot())
+        for core, ledger in cores
+    ]
 
 
 class Window:

@@ -1,12 +1,11 @@
-"""Go's duration text, because configuration files write it: 2s, 1h30m, 1.5s, 500ms, -1m.
+"""Go's duration text, because configuration files and clients write it: 2s, 1h30m, 1.5s, -1m.
 
 Durations are whole nanoseconds. Fractions are computed with integers: 0.1s is exactly 100000000.
 """
 
 import re
 
-from penstock.config.bounds import INTEGER_MAX
-
+NS_MAX = 2**63 - 1
 UNITS_NS = {
     "ns": 1,
     "us": 1_000,
@@ -39,6 +38,6 @@ def duration_ns(text: str) -> int | None:
         total_ns += int(whole or "0") * unit_ns
         total_ns += int(fraction or "0") * unit_ns // 10 ** len(fraction)
         offset = match.end()
-        if total_ns > INTEGER_MAX:
+        if total_ns > NS_MAX:
             return None
     return -total_ns if text.startswith("-") else total_ns

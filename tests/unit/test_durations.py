@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.config.durations import duration_ns
+from penstock.model.durations import duration_ns
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Consumers of streams on a running server."""
