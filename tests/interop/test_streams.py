@@ -1,14 +1,10 @@
 """Streams as clients use them: the walkthrough of the `nats` command on both servers, and nats-py.
 
-The walkthrough is the model document's. It needs the command's binary in NATS_CLI; what it prints
-is compared after times, durations and names of the servers were taken out.
+The walkthrough is the model document's. It needs the command itself (`make interop`, or NATS_CLI);
+what it prints is compared after times, durations and names of the servers were taken out.
 """
 
 import asyncio
-import os
-import re
-import shlex
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,9 +13,9 @@ import pytest
 from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 from nats.js.errors import APIError, KeyWrongLastSequenceError, NotFoundError
 
+from tests.interop.nats_command import NatsCommand
 from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, Implementation, Server
 
-COMMAND_SECONDS_MAX = 20.0
 WALKTHROUGH = """
 stream add ORDERS --subjects ORDERS.* --ack --max-msgs=-1 --max-bytes=-1 --max-age=1y \
  --storage file --retention limits --max-msg-size=-1 --discard=old --replicas 1 \
@@ -84,50 +80,17 @@ object add OBJ
 object info OBJ
 object ls
 """
-VARIES = (
-    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| ?[+-]\d\d:?\d\d)?"), "<time>"),
-    (re.compile(r"\b(\d+(\.\d+)?(ns|µs|ms|s|m|h|d))+\b"), "<duration>"),
-    (re.compile(r"\d\d:\d\d:\d\d"), "<clock>"),
-    (re.compile(r"N[A-Z2-7]{55}"), "<server>"),
-    (re.compile(r"Client ID: \d+"), "Client ID: <number>"),
-    (re.compile(r"127\.0\.0\.1:\d+"), "<address>"),
-    # Columns are as wide as what is in them, and differences come with any kind of blank.
-    (re.compile("[ \\u00a0\\t─━]+"), " "),
-)
-
-
-def walked(server: Server, program: str, home: Path) -> list[str]:
-    """What each command says and how it ends."""
-    environment = {"HOME": str(home), "XDG_CONFIG_HOME": str(home), "NATS_URL": server.url}
-    environment |= {"PATH": os.environ["PATH"], "NO_COLOR": "1", "TERM": "dumb"}
-    said = []
-    for line in WALKTHROUGH.strip().replace("\\\n", "").splitlines():
-        done = subprocess.run(
-            [program, "--timeout", "2s", *shlex.split(line)],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_SECONDS_MAX,
-            check=False,
-        )
-        text = f"$ {line}\n{done.stdout}{done.stderr}[{done.returncode}]"
-        for pattern, name in VARIES:
-            text = pattern.sub(name, text)
-        said.append(text)
-    return said
 
 
 def test_walkthrough(tmp_path: Path) -> None:
-    program = os.environ.get("NATS_CLI")
-    if not program:
-        pytest.skip("NATS_CLI does not name the nats command")
     said = []
     for implementation in IMPLEMENTATIONS:
         home = tmp_path / implementation.name
         home.mkdir()
         with Server(implementation, ("-js", "-sd", str(home / "store"))) as server:
-            said.append(walked(server, program, home))
+            command = NatsCommand(server, home)
+            lines = WALKTHROUGH.strip().replace("\\\n", "").splitlines()
+            said.append([command.run(line) for line in lines])
     for theirs, ours in zip(*said, strict=True):
         assert ours == theirs
 
@@ -195,21 +158,7 @@ def test_a_key_value_store_with_nats_py(server: Server) -> None:
     async def go() -> None:
         client = await nats.connect(server.url)
         js = client.jetstream()
-        if server.implementation is PENSTOCK:  # until TTLs are built: nats-py asks for them
-            with pytest.raises(APIError, match="allow_msg_ttl is not supported yet"):
-                await js.create_key_value(bucket="B", history=3)
-            await js.add_stream(
-                name="KV_B",
-                subjects=["$KV.B.>"],
-                max_msgs_per_subject=3,
-                allow_rollup_hdrs=True,
-                allow_direct=True,
-                deny_delete=True,
-                discard=DiscardPolicy.NEW,
-            )
-            bucket = await js.key_value("B")
-        else:
-            bucket = await js.create_key_value(bucket="B", history=3)
+        bucket = await js.create_key_value(bucket="B", history=3)
         first = await bucket.put("a", b"1")
         assert await bucket.update("a", b"2", last=first) == 2
         with pytest.raises(KeyWrongLastSequenceError):

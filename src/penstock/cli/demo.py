@@ -1,142 +1,106 @@
-"""`penstock demo`: a server and a few real clients in one process, and what passes between them.
+"""`penstock demo`: a tour, on a server inside of this process, in a folder of its own.
 
-Every line printed was observed, nothing is told in advance; the exit status is 1 if something
-that must arrive did not.
+Every line printed was observed, nothing is told in advance; what must hold is checked as it is
+shown. First the server with real clients (`demo_shop.py`), then pipelines over what is stored, with
+Spark on this machine (`demo_pipelines.py`). On a terminal the server then goes on until ^C, so that
+one can look around; the folder stays in any case.
 """
 
-import asyncio
+import sys
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Annotated
 
-import nats
-from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.errors import NoRespondersError
+import typer
 
-from penstock.cli.serve import new_event_loop
-from penstock.config.options import Options
-from penstock.model import version
-from penstock.server.app import Server
-from penstock.server.log import ServerLog
+from penstock.cli.command import command
+from penstock.cli.exits import CommandError, ExitCode
 
-_BURST = 50_000
-_WORKERS = 4
+STORE = "store"
+SPARK = "spark"
 
 
-def demo(_arguments: Sequence[str]) -> int:
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(_tour())
+def declare(app: typer.Typer) -> None:
+    command(app, "demo", demo, ExitCode.FLAWED)
 
 
-async def _tour() -> int:
-    log = ServerLog(file=None, debug=False, trace=False, with_time=True)
-    server = Server(Options(host="127.0.0.1", port=-1, server_name="demo"), log)
-    await server.start()
-    url = server.urls()["nats"][0]
-    _say("server", f"penstock {version.PENSTOCK_VERSION} listens on {url}")
-    client = await nats.connect(url, name="demo client")
+def demo(
+    output: Annotated[
+        str, typer.Option(help="An empty directory for what is stored; a new one by default.")
+    ] = "",
+    once: Annotated[
+        bool, typer.Option("--once", help="End after the tour, on a terminal too.")
+    ] = False,
+    spark: Annotated[bool, typer.Option(help="Whether to run the pipelines.")] = True,
+) -> int:
+    """A tour: a server, orders, counters, a consumer, a TTL, a batch, then Spark over all of it.
+
+    Without pyspark or Java the part with Spark is left out. On a terminal the server goes on
+    until ^C.
+    """
+    from penstock import ServerStartError, serve
+    from penstock.model.version import PENSTOCK_VERSION
+
+    started = time.perf_counter()
+    directory = _directory(output)
     try:
-        for step in (_wildcards, _requests, _no_responders, _queue_group, _burst):
-            await asyncio.wait_for(step(client), timeout=30)
-        _show_counters(server)
-    except TimeoutError:
-        _say("failed", "a message that was expected did not arrive")
-        return 1
+        running = serve(directory / STORE, name="demo").start()
+    except ServerStartError as error:
+        raise CommandError(str(error)) from error
+    try:
+        say("server", f"penstock {PENSTOCK_VERSION} listens on {running.url}")
+        code = _tour(running.url, directory, spark)
+        print()
+        say("done", f"after {time.perf_counter() - started:.0f} s")
+        if (directory / SPARK).exists():
+            say("parquet", f"{directory / SPARK}: tables, archive")
+        say("streams", f"penstock serve -js -sd {directory / STORE} has them again")
+        if sys.stdout.isatty() and not once:
+            _go_on(running.url)
     finally:
-        await client.close()
-        await server.stop()
-    _say("server", "stopped; the port is free again")
-    return 0
+        running.stop()
+    return code
 
 
-async def _wildcards(client: Client) -> None:
-    subscription = await client.subscribe("orders.*.created")
-    await client.publish("orders.eu.created", b"order 1", headers={"Region": "eu"})
-    await client.publish("orders.eu.cancelled", b"not for us")
-    await client.publish("orders.us.created", b"order 2")
-    for _ in range(2):
-        message = await subscription.next_msg()
-        headers = f", headers {message.headers}" if message.headers else ""
-        _say("orders.*.created", f"got {message.data!r} on {message.subject}{headers}")
-    await subscription.unsubscribe()
+def say(what: str, text: str) -> None:
+    print(f"  {what:<10} {text}", flush=True)
 
 
-async def _requests(client: Client) -> None:
-    async def answer(message: Msg) -> None:
-        await message.respond(b"Hello, " + message.data + b"!")
+def _directory(output: str) -> Path:
+    """Of its own: streams and checkpoints of another tour would be taken for those of this one."""
+    if not output:
+        import tempfile
 
-    service = await client.subscribe("greet", cb=answer)
-    started = time.perf_counter()
-    reply = await client.request("greet", b"world")
-    micros = (time.perf_counter() - started) * 1e6
-    _say("request", f"greet 'world' answered {reply.data!r} after {micros:.0f} us")
-    await service.unsubscribe()
+        return Path(tempfile.mkdtemp(prefix="penstock-demo-"))
+    directory = Path(output).absolute()
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        problem = f"{directory} is not an empty directory"
+        raise CommandError(problem, "name another for --output", ExitCode.USAGE)
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
 
 
-async def _no_responders(client: Client) -> None:
+def _tour(url: str, directory: Path, wants_spark: bool) -> int:
+    import asyncio
+
+    from penstock.cli.demo_pipelines import missing, run_all
+    from penstock.cli.demo_shop import STEPS, visit
+
+    asyncio.run(visit(url, STEPS, say))
+    if not wants_spark:
+        return ExitCode.DONE
+    lack = missing()
+    if lack:
+        say("spark", f"left out: {lack}")
+        return ExitCode.DONE
+    return ExitCode.DONE if run_all(url, directory / SPARK, say) else ExitCode.FLAWED
+
+
+def _go_on(url: str) -> None:
+    import threading
+
+    say("serving", f"until ^C; in another terminal: penstock stream ls -s {url}")
     try:
-        await client.request("nobody.home", b"?")
-    except NoRespondersError:
-        _say("request", "nobody.home: told at once that nobody listens, no timeout needed")
-
-
-async def _queue_group(client: Client) -> None:
-    taken: Counter[int] = Counter()
-    done = asyncio.Event()
-    total = 1000
-
-    def worker(number: int) -> Callable[[Msg], Awaitable[None]]:
-        async def take(_message: Msg) -> None:
-            taken[number] += 1
-            if taken.total() == total:
-                done.set()
-
-        return take
-
-    workers = [
-        await client.subscribe("jobs", queue="workers", cb=worker(number))
-        for number in range(_WORKERS)
-    ]
-    for _ in range(total):
-        await client.publish("jobs", b"job")
-    await done.wait()
-    shares = ", ".join(str(taken[number]) for number in range(_WORKERS))
-    _say("queue group", f"{total} jobs to {_WORKERS} workers, each job once: {shares}")
-    for subscription in workers:
-        await subscription.unsubscribe()
-
-
-async def _burst(client: Client) -> None:
-    received = 0
-    done = asyncio.Event()
-
-    async def count(_message: Msg) -> None:
-        nonlocal received
-        received += 1
-        if received == _BURST:
-            done.set()
-
-    subscription = await client.subscribe(
-        "burst", cb=count, pending_msgs_limit=-1, pending_bytes_limit=-1
-    )
-    started = time.perf_counter()
-    for number in range(_BURST):
-        await client.publish("burst", b"x" * 128)
-        if number % 1000 == 0:
-            await asyncio.sleep(0)
-    await done.wait()
-    rate = _BURST / (time.perf_counter() - started)
-    _say("burst", f"{_BURST:,} messages there and back at {rate:,.0f}/s (nats-py is the limit)")
-    await subscription.unsubscribe()
-
-
-def _show_counters(server: Server) -> None:
-    for connection in server.clients:
-        traffic = server.hub.traffic(connection.id)
-        assert traffic is not None
-        _say("monitoring", f"cid {connection.cid}: {traffic[0]:,} messages in, {traffic[2]:,} out")
-
-
-def _say(who: str, what: str) -> None:
-    print(f"  {who:<17} {what}", flush=True)
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        print()

@@ -230,7 +230,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str] = os.environ)
 
 def read_config(file: Path, environment: Mapping[str, str]) -> tuple[Options, tuple[Problem, ...]]:
     # Here, because the grammar's library takes longer to load than the rest of the server.
-    from penstock.config.schema import load  # noqa: PLC0415
+    from penstock.config.schema import load
 
     configuration = load(file, environment)
     return configuration.options, configuration.warnings

@@ -1,0 +1,1 @@
+"""For the tests of programs that use JetStream: a pytest plugin with servers."""

@@ -1,0 +1,1 @@
+"""The SDK against penstock and against the reference."""

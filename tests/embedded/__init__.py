@@ -1,0 +1,1 @@
+"""Servers inside of the test's own process."""
