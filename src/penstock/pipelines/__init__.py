@@ -1,0 +1,1 @@
+"""Spark Declarative Pipelines over streams: one folder for each, `catalog.py` lists them."""

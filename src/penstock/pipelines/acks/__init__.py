@@ -1,0 +1,1 @@
+"""Acks: what samples of acknowledgements tell about consumers."""

@@ -1,0 +1,1 @@
+"""Archive: a stream as Parquet files by date, each message exactly once."""

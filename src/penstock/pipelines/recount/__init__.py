@@ -1,0 +1,1 @@
+"""Recount: counters counted again from their increments, through every tier of sources."""

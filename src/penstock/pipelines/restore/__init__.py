@@ -1,0 +1,1 @@
+"""Restore: an archive published to a stream, in order and exactly once."""

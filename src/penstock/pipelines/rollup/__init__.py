@@ -1,0 +1,1 @@
+"""Rollup: windowed aggregates of a stream, written back exactly once."""
