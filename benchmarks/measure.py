@@ -9,7 +9,6 @@ because a number is low.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import Any, Literal
 
 from benchmarks.generator import Load, LoadError
@@ -18,11 +17,12 @@ from benchmarks.servers import (
     REFERENCE,
     Contestant,
     Server,
-    ServerError,
     Sync,
     fresh_store,
     running,
 )
+from penstock.bench.errors import BenchError
+from penstock.bench.spread import Pair, Spread
 
 Sample = dict[str, float]
 
@@ -38,6 +38,9 @@ class Target:
 
     def is_met(self, found: float) -> bool:
         return found >= self.value if self.bound == "at least" else found <= self.value
+
+    def worst(self, spread: Spread) -> float:
+        return spread.least if self.bound == "at least" else spread.most
 
 
 @dataclass(frozen=True)
@@ -87,42 +90,10 @@ AnyBenchmark = Benchmark | RestartBenchmark
 
 
 @dataclass(frozen=True)
-class Spread:
-    """The samples of one server for one metric."""
-
-    values: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        return median(self.values)
-
-    def worst(self, target: Target) -> float:
-        return min(self.values) if target.bound == "at least" else max(self.values)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One metric of one benchmark, both servers; either may be missing."""
+class Row(Pair):
+    """One metric of one benchmark, both servers."""
 
     metric: Metric
-    ours: Spread | None
-    theirs: Spread | None
-
-    @property
-    def ratio(self) -> float | None:
-        """Median to median, ours : theirs."""
-        if self.ours is None or self.theirs is None or not self.theirs.median:
-            return None
-        return self.ours.median / self.theirs.median
-
-    @property
-    def round_ratios(self) -> Spread | None:
-        """Each round's own ratio: what a reader with a single round might have seen."""
-        if self.ours is None or self.theirs is None:
-            return None
-        pairs = zip(self.ours.values, self.theirs.values, strict=False)
-        ratios = tuple(ours / theirs for ours, theirs in pairs if theirs)
-        return Spread(ratios) if ratios else None
 
     @property
     def verdict(self) -> bool | None:
@@ -134,7 +105,7 @@ class Row:
             return None if self.ratio is None else target.is_met(self.ratio)
         if self.ours is None:
             return None
-        return target.is_met(self.ours.worst(target) if target.every_round else self.ours.median)
+        return target.is_met(target.worst(self.ours) if target.every_round else self.ours.median)
 
 
 @dataclass
@@ -152,7 +123,7 @@ class Series:
 
     def rows(self) -> list[Row]:
         return [
-            Row(metric, self.spread(PENSTOCK, metric.key), self.spread(REFERENCE, metric.key))
+            Row(self.spread(PENSTOCK, metric.key), self.spread(REFERENCE, metric.key), metric)
             for metric in self.benchmark.metrics
         ]
 
@@ -171,7 +142,7 @@ def alternate(
             say(f"{benchmark.name}: round {number} of {rounds}, {contestant.name}")
             try:
                 sample = benchmark.take(contestant, load)
-            except (ServerError, LoadError, OSError) as fault:
+            except (BenchError, LoadError, OSError) as fault:
                 series.faults.append(f"round {number}, {contestant.name}: {fault}")
             else:
                 series.samples.setdefault(contestant.name, []).append(sample)

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks.measure import Metric, Row, Series, Spread, Target
+from benchmarks.measure import Metric, Row, Series, Target
+from penstock.bench.spread import Spread
 
 HEADINGS = ("", "penstock", "reference", "ratio", "rounds", "target")
 
@@ -29,7 +30,7 @@ def _cell(metric: Metric, spread: Spread | None) -> str:
     if spread is None:
         return "-"
     show = UNITS[metric.unit]
-    least, middle, most = show(min(spread.values)), show(spread.median), show(max(spread.values))
+    least, middle, most = show(spread.least), show(spread.median), show(spread.most)
     return middle if least == most else f"{middle} ({least} - {most})"
 
 
@@ -46,7 +47,7 @@ def _target(target: Target | None, metric: Metric, verdict: bool | None) -> str:
 
 def _line(row: Row) -> tuple[str, ...]:
     rounds = row.round_ratios
-    spread = f"{min(rounds.values):.2f} - {max(rounds.values):.2f}" if rounds else ""
+    spread = f"{rounds.least:.2f} - {rounds.most:.2f}" if rounds else ""
     compares = row.metric.unit != "yes" and row.ratio is not None
     return (
         row.metric.label,
@@ -77,9 +78,7 @@ def table(all_series: Sequence[Series]) -> str:
 
 
 def _figures(spread: Spread | None) -> dict[str, float] | None:
-    if spread is None:
-        return None
-    return {"median": spread.median, "min": min(spread.values), "max": max(spread.values)}
+    return None if spread is None else spread.as_data()
 
 
 def as_json(series: Series) -> dict[str, Any]:

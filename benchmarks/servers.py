@@ -6,28 +6,19 @@ ports file, which both write once they listen. Where streams are measured, both 
 file that differs in nothing but the directory and, where a benchmark says so, `sync_interval`.
 """
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
-READY_SECONDS_MAX = 60.0  # a restart may have many messages to read
-STOP_SECONDS_MAX = 30.0
-POLL_SECONDS = 0.005
-LOG_LINES_SHOWN = 5
+from penstock.bench.errors import BenchError
+from penstock.bench.processes import READY_SECONDS_MAX, started
 
 BIN = Path(sys.prefix) / "bin"
-
-
-class ServerError(Exception):
-    """A server could not be started, or went away."""
 
 
 @dataclass(frozen=True)
@@ -85,45 +76,7 @@ class Server:
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
-        raise ServerError(f"{self.name} has gone")
-
-
-def _log_end(log: Path) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:])
-
-
-def _port(process: subprocess.Popen[bytes], folder: Path, log: Path) -> int:
-    deadline = time.monotonic() + READY_SECONDS_MAX
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise ServerError(f"it ended with status {process.returncode}: {_log_end(log)}")
-        for path in folder.glob(f"*{process.pid}.ports"):
-            try:
-                return int(urlsplit(json.loads(path.read_text())["nats"][0]).port or 0)
-            except (ValueError, KeyError):
-                continue  # it is being written
-        time.sleep(POLL_SECONDS)
-    raise ServerError(f"no ports file after {READY_SECONDS_MAX:.0f} s: {_log_end(log)}")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(STOP_SECONDS_MAX)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _flags(
-    contestant: Contestant, folder: Path, store: Path | None, sync: Sync | None
-) -> list[str]:
-    flags = ["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", str(folder)]
-    if sync is not None and store is not None:
-        configuration = folder / "server.conf"
-        configuration.write_text(sync.configuration(contestant, store))
-        flags += ["-c", str(configuration)]
-    return flags
+        raise BenchError(f"{self.name} has gone")
 
 
 @contextmanager
@@ -131,16 +84,11 @@ def running(
     contestant: Contestant, store: Path | None = None, sync: Sync | None = None
 ) -> Iterator[Server]:
     """A server on a port of its own, stopped at the end; with `sync` it has streams in `store`."""
-    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
-        folder = Path(name)
-        log = folder / "server.log"
-        command = [*contestant.command, *_flags(contestant, folder, store, sync)]
-        with log.open("wb") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=output)
-        try:
-            yield Server(contestant.name, process.pid, _port(process, folder, log))
-        finally:
-            _stop(process)
+    configuration = ""
+    if sync is not None and store is not None:
+        configuration = sync.configuration(contestant, store)
+    with started(contestant.command, configuration) as server:
+        yield Server(contestant.name, server.pid, server.port)
 
 
 @contextmanager

@@ -4,7 +4,24 @@
 //! rising sequences (checked in `publish`); here every stream keeps a bit for each sequence, over
 //! all connections. At the end the sequences must be one unbroken range.
 
+use memchr::memmem;
+
 use crate::Outcome;
+
+const VALUE: &[u8] = b",\"val\":\"";
+
+fn number_of(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || digits.len() > 18 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let digits = digits.iter();
+    Some(digits.fold(0, |value, digit| value * 10 + u64::from(digit - b'0')))
+}
+
+fn unexpected(payload: &[u8]) -> String {
+    let text = String::from_utf8_lossy(payload);
+    format!("a publish was answered with {text}")
+}
 
 /// All acknowledgements of one stream.
 pub struct Acks {
@@ -36,26 +53,30 @@ impl Acks {
     }
 
     /// The sequence of an acknowledgement that says nothing but stream and sequence.
-    fn sequence_of(&self, payload: &[u8]) -> Option<u64> {
-        let rest = payload.strip_prefix(&self.head[..])?;
+    fn sequence_of(&self, told: &[u8]) -> Option<u64> {
+        let rest = told.strip_prefix(&self.head[..])?;
         let rest = rest.strip_prefix(b" ").unwrap_or(rest);
-        let digits = rest.strip_prefix(b"\"seq\":")?.strip_suffix(b"}")?;
-        if digits.is_empty() || digits.len() > 18 || !digits.iter().all(u8::is_ascii_digit) {
-            return None;
-        }
-        Some(
-            digits
-                .iter()
-                .fold(0, |value, digit| value * 10 + u64::from(digit - b'0')),
-        )
+        number_of(rest.strip_prefix(b"\"seq\":")?)
     }
 
     /// Takes one acknowledgement; its sequence.
     pub fn take(&mut self, payload: &[u8]) -> Outcome<u64> {
-        let sequence = self.sequence_of(payload).ok_or_else(|| {
-            let text = String::from_utf8_lossy(payload);
-            format!("a publish was answered with {text}")
-        })?;
+        let told = payload.strip_suffix(b"}");
+        let sequence = told.and_then(|told| self.sequence_of(told));
+        self.note(sequence.ok_or_else(|| unexpected(payload))?)
+    }
+
+    /// The same of an increment: its sequence, and what the counter has come to.
+    pub fn take_counted(&mut self, payload: &[u8]) -> Outcome<(u64, u64)> {
+        let split = memmem::find(payload, VALUE).and_then(|at| {
+            let digits = payload[at + VALUE.len()..].strip_suffix(b"\"}")?;
+            Some((self.sequence_of(&payload[..at])?, number_of(digits)?))
+        });
+        let (sequence, value) = split.ok_or_else(|| unexpected(payload))?;
+        Ok((self.note(sequence)?, value))
+    }
+
+    fn note(&mut self, sequence: u64) -> Outcome<u64> {
         let Some(offset) = sequence.checked_sub(self.before + 1) else {
             return Err(format!("sequence {sequence} was there before the run").into());
         };
@@ -107,7 +128,10 @@ mod tests {
             assert!(acks.take(wrong).is_err());
         }
         assert_eq!(acks.count(), 2);
-        assert!(acks.take(b"{\"stream\":\"S\",\"seq\":14}").is_ok());
+        assert!(acks.take_counted(b"{\"stream\":\"S\",\"seq\":13}").is_err());
+        let counted = acks.take_counted(b"{\"stream\":\"S\", \"seq\":13,\"val\":\"70\"}");
+        assert_eq!(counted.ok(), Some((13, 70)));
+        assert!(acks.take(b"{\"stream\":\"S\",\"seq\":15}").is_ok());
         assert!(acks.check_unbroken().is_err());
     }
 }

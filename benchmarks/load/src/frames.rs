@@ -50,6 +50,33 @@ fn message<'a>(words: &'a [u8], rest: &'a [u8]) -> Outcome<Option<(Frame<'a>, us
     )))
 }
 
+/// `HMSG subject sid [reply] headers size`; the headers are left out.
+fn message_with_headers<'a>(
+    words: &'a [u8],
+    rest: &'a [u8],
+) -> Outcome<Option<(Frame<'a>, usize)>> {
+    let mut words: Vec<&[u8]> = words.split(|byte| *byte == b' ').collect();
+    let size = words.pop().and_then(size_of);
+    let headers = words.pop().and_then(size_of);
+    let (Some(size), Some(headers), [subject, sid, reply @ ..]) = (size, headers, &words[..])
+    else {
+        return Err("the server sent a HMSG line without its sizes".into());
+    };
+    if rest.len() < size + 2 {
+        return Ok(None);
+    }
+    let payload = rest
+        .get(headers..size)
+        .filter(|_| rest[size..].starts_with(b"\r\n"));
+    let frame = Frame::Message {
+        sid,
+        reply: reply.first().copied().unwrap_or_default(),
+        subject,
+        payload: payload.ok_or("the server sent a payload that is longer than its size")?,
+    };
+    Ok(Some((frame, size + 2)))
+}
+
 /// The first frame of `data` and its length; an error for -ERR and for whatever is not the protocol.
 pub fn next_frame(data: &[u8]) -> Outcome<Option<(Frame<'_>, usize)>> {
     let Some(line_end) = memchr::memchr(b'\n', data) else {
@@ -59,6 +86,10 @@ pub fn next_frame(data: &[u8]) -> Outcome<Option<(Frame<'_>, usize)>> {
     let line = line.strip_suffix(b"\r\n").unwrap_or(line);
     if let Some(words) = line.strip_prefix(b"MSG ") {
         let found = message(words, rest)?;
+        return Ok(found.map(|(frame, length)| (frame, line_end + 1 + length)));
+    }
+    if let Some(words) = line.strip_prefix(b"HMSG ") {
+        let found = message_with_headers(words, rest)?;
         return Ok(found.map(|(frame, length)| (frame, line_end + 1 + length)));
     }
     let frame = match line {
@@ -115,10 +146,32 @@ mod tests {
     }
 
     #[test]
+    fn of_a_message_with_headers_the_payload() {
+        let (frame, length) = next_frame(b"HMSG a 1 r 12 14\r\nNATS/1.0\r\n\r\nhi\r\n")
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            frame,
+            Frame::Message {
+                sid: b"1",
+                reply: b"r",
+                subject: b"a",
+                payload: b"hi"
+            }
+        );
+        assert_eq!(length, 34);
+        assert_eq!(
+            next_frame(b"HMSG a 1 12 14\r\nNATS/1.0\r\n\r\n").unwrap(),
+            None
+        );
+    }
+
+    #[test]
     fn errors_and_nonsense_end_the_run() {
         assert!(next_frame(b"-ERR 'Slow Consumer'\r\n").is_err());
         assert!(next_frame(b"MSG a 1 2\r\nhello\r\n").is_err());
         assert!(next_frame(b"MSG a\r\n").is_err());
-        assert!(next_frame(b"HMSG a 1 16 16\r\n").is_err());
+        assert!(next_frame(b"HMSG a 1 16\r\n").is_err());
+        assert!(next_frame(b"HMSG a 1 9 5\r\nhello\r\n").is_err());
     }
 }

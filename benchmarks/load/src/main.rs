@@ -9,12 +9,16 @@
 mod acks;
 mod blocks;
 mod connection;
+mod consume;
+mod counters;
 mod cpu;
+mod deliveries;
 mod engine;
 mod frames;
 mod idle;
 mod latency;
 mod link;
+mod num_pending;
 mod options;
 mod publish;
 mod publish_frame;
@@ -23,8 +27,11 @@ mod report;
 mod requests;
 mod selfcheck;
 mod sequences;
+mod statuses;
 mod stream_api;
 mod stuck;
+mod work;
+mod worker;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -69,6 +76,21 @@ const MODES: &[(&str, Mode, &str)] = &[
         publish::run,
         "publish into streams, every acknowledgement checked",
     ),
+    (
+        "consume",
+        consume::run,
+        "read a filled stream through a consumer, again and again",
+    ),
+    (
+        "work",
+        work::run,
+        "publish, fetch and acknowledge at the same time",
+    ),
+    (
+        "num-pending",
+        num_pending::run,
+        "create filtered consumers, and ask them what is left",
+    ),
     ("state", stream_api::run, "what the streams hold"),
     (
         "selfcheck",
@@ -80,7 +102,7 @@ const MODES: &[(&str, Mode, &str)] = &[
 fn usage() -> String {
     let mut text = String::from("usage: penstock-load MODE [--option value ...]\n\nmodes:\n");
     for (name, _, summary) in MODES {
-        text.push_str(&format!("  {name:<10} {summary}\n"));
+        text.push_str(&format!("  {name:<11} {summary}\n"));
     }
     text.push_str("\noptions:\n");
     text.push_str(&options::help());

@@ -57,7 +57,28 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("streams", "1", "streams that take turns"),
     ("storage", "file", "of the streams: file or memory"),
     ("message-ids", "no", "yes: every publish has a Nats-Msg-Id"),
+    (
+        "counters",
+        "no",
+        "yes: every publish is an increment of its subject's counter",
+    ),
     ("inflight", "1", "requests in flight on each connection"),
+    (
+        "tokens",
+        "1",
+        "tokens that hold the number of a stream's subject: 1 or 2",
+    ),
+    ("retention", "limits", "of the stream of work"),
+    ("delivery", "pull", "of consume: pull, push or push-flow"),
+    ("acks", "no", "yes: consume acknowledges every message"),
+    ("ack-pending", "10000", "max_ack_pending of consumers"),
+    ("batch", "1000", "messages that a pull request asks for"),
+    ("ahead", "2", "pull requests that wait at the server"),
+    (
+        "consumers",
+        "1",
+        "consumers, each with a subject of its own",
+    ),
 ];
 
 pub struct Options {
@@ -117,6 +138,14 @@ impl Options {
     /// A count for which 0 means that there is none.
     pub fn some(&self, name: &str) -> Outcome<Option<u64>> {
         Ok(Some(self.number(name)?).filter(|count| *count > 0))
+    }
+
+    pub fn yes(&self, name: &str) -> Outcome<bool> {
+        match self.text(name).as_str() {
+            "yes" => Ok(true),
+            "no" => Ok(false),
+            other => Err(format!("--{name} is yes or no, not {other}").into()),
+        }
     }
 
     pub fn server_pid(&self) -> Outcome<Option<u32>> {

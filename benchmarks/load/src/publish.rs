@@ -4,7 +4,8 @@
 //! acknowledgement; each has a reply subject of its own. The acknowledgements of one stream must
 //! come to a connection in the order of its publishes and with rising sequences, each a plain
 //! success; over all connections every sequence comes once, none is left out, and afterwards the
-//! stream holds exactly what was acknowledged. Latency is from filling the buffer to reading the
+//! stream holds exactly what was acknowledged. Counters must come to the sum of their increments,
+//! in every acknowledgement and when they are read at the end. Latency is from filling the buffer to reading the
 //! acknowledgement, so with a window it holds the wait in the queue.
 
 use std::collections::VecDeque;
@@ -15,13 +16,14 @@ use mio::{Events, Poll};
 use crate::Outcome;
 use crate::acks::Acks;
 use crate::connection::open_subscribed;
+use crate::counters::Totals;
 use crate::frames::{Frame, next_frame};
 use crate::link::{Link, SCRATCH_BYTES};
 use crate::options::Options;
-use crate::publish_frame::{NUMBER_DIGITS, PublishFrame, Shape, stream_subject};
+use crate::publish_frame::{Header, NUMBER_DIGITS, PublishFrame, Shape, stream_subject};
 use crate::pubsub::Mark;
 use crate::report::Report;
-use crate::stream_api::{StreamApi, stream_name};
+use crate::stream_api::{StreamApi, StreamPlan, stream_name};
 
 const POLL_MAX: Duration = Duration::from_millis(5);
 const SILENCE_MAX: Duration = Duration::from_secs(20); // a durable server may stop for its disk
@@ -42,6 +44,8 @@ struct Publisher {
     /// For each stream: when its unacknowledged publishes were sent, and the last sequence.
     waiting: Vec<VecDeque<(u64, u64)>>,
     sequences: Vec<u64>,
+    /// What counters have come to, if that is what is published to.
+    totals: Option<Totals>,
 }
 
 /// The time of a run, and how long every acknowledgement took.
@@ -105,7 +109,14 @@ impl Publisher {
         times: &mut Times,
     ) -> Outcome<()> {
         let stream = self.frame.stream_of(number);
-        let sequence = acks[stream].take(payload)?;
+        let sequence = match &mut self.totals {
+            None => acks[stream].take(payload)?,
+            Some(totals) => {
+                let (sequence, value) = acks[stream].take_counted(payload)?;
+                totals.check(number, value)?;
+                sequence
+            }
+        };
         match self.waiting[stream].pop_front() {
             Some((due, sent_ns)) if due == number => {
                 if times.taken_ns.len() < TIMES_MAX {
@@ -166,17 +177,19 @@ struct Load {
 }
 
 fn shape_of(options: &Options) -> Outcome<Shape> {
-    let message_ids = match options.text("message-ids").as_str() {
-        "yes" => true,
-        "no" => false,
-        other => return Err(format!("--message-ids is yes or no, not {other}").into()),
+    let header = match (options.yes("message-ids")?, options.yes("counters")?) {
+        (false, false) => Header::None,
+        (true, false) => Header::MessageId,
+        (false, true) => Header::Increment,
+        (true, true) => return Err("either --message-ids or --counters".into()),
     };
     Ok(Shape {
         subject: options.text("subject"),
         streams: options.number("streams")?,
         subjects: options.number("subjects")?,
+        tokens: options.number("tokens")?,
         size: options.number("size")?,
-        message_ids,
+        header,
     })
 }
 
@@ -201,6 +214,7 @@ fn publisher(
         limit,
         waiting: vec![VecDeque::new(); streams],
         sequences: vec![0; streams],
+        totals: (shape.header == Header::Increment).then(|| Totals::new(shape.subjects)),
     })
 }
 
@@ -209,11 +223,24 @@ impl Load {
         let (shape, storage) = (shape_of(options)?, options.text("storage"));
         let connections: usize = options.number("connections")?;
         let messages = options.some("messages")?;
+        let counts = shape.header == Header::Increment;
+        if counts && (connections > 1 || shape.streams > 1) {
+            return Err("--counters is for one connection and one stream".into());
+        }
         let mut acks = Vec::new();
         for number in 0..shape.streams as usize {
             let name = stream_name(options, number);
-            let subject = stream_subject(&shape.subject, number);
-            let held = api.create(&name, &subject, &storage)?;
+            let subject = stream_subject(&shape, number);
+            let held = api.create(&StreamPlan {
+                name: &name,
+                subject: &subject,
+                storage: &storage,
+                retention: "limits",
+                counts,
+            })?;
+            if counts && held.last > 0 {
+                return Err(format!("{name} has counted before").into());
+            }
             acks.push(Acks::new(&name, held.last));
         }
         let poll = Poll::new()?;
@@ -336,9 +363,10 @@ pub fn run(options: &Options) -> Outcome<Report> {
         !unsent && load.acked() >= load.sent()
     })?;
     load.check(options, &mut api)?;
-    Ok(start
-        .until(&end)
-        .add_to(Report::default())
-        .latencies(times)
-        .count("acked_total", load.acked()))
+    let report = start.until(&end).add_to(Report::default());
+    let report = report.latencies(times).count("acked_total", load.acked());
+    match &load.publishers[0].totals {
+        Some(totals) => totals.read_back(&mut api, options, report),
+        None => Ok(report),
+    }
 }

@@ -54,7 +54,7 @@ impl fmt::Display for Report {
 }
 
 /// The smallest value that at least `share` of all do not exceed.
-fn percentile(sorted: &[u64], share: f64) -> Option<u64> {
+pub fn percentile(sorted: &[u64], share: f64) -> Option<u64> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()
 }

@@ -1,0 +1,204 @@
+"""`python -m benchmarks.spark_read`: how fast Spark reads a stream, beside what Spark can read.
+
+One Spark session on all cores reads the same rows in turns: from a synthetic source that hands out
+one Arrow batch again and again (the ceiling of any Python source), through the protocol, from block
+files, and from Parquet files of the same data. Each asks for the number of rows and the sum of the
+payloads' lengths, and both must be right. Spark lets Parquet leave out the columns that a query
+does not need, and does not tell a Python source; so the others are read with all columns, and again
+with a schema of the one that counts ("data"). The first round warms up and is not counted; a figure
+is a median, a ratio is the median of the rounds' ratios.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+from tests.parity.servers import PENSTOCK, REFERENCE, Server
+from tests.spark.streams import api, make
+
+from benchmarks.pouring import ANSWERS, pour
+from pyspark_jetstream.rows import arrow_schema, row_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+STREAM = "BENCH"
+PAYLOAD_BYTES = 128
+SUBJECTS = 100
+BATCH_ROWS = 8192
+PUBLISHED_AT_ONCE = 10_000
+SUMS = ("count(*) as rows", "sum(length(data)) as bytes")
+TARGETS = {
+    "protocol": (("synthetic", 0.12),),
+    "blocks": (("synthetic", 0.5), ("parquet", 0.7)),
+    "protocol, data": (("synthetic, data", 0.12),),
+    "blocks, data": (("synthetic, data", 0.5), ("parquet", 0.7)),
+}
+
+
+class Synthetic(DataSource):
+    """Rows of the same schema out of nothing."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "synthetic"
+
+    def schema(self) -> StructType:
+        return row_type(False)
+
+    def reader(self, schema: StructType) -> "SyntheticReader":
+        rows, partitions = int(self.options["rows"]), int(self.options["partitions"])
+        return SyntheticReader(rows, partitions, schema.names)
+
+
+class SyntheticReader(DataSourceReader):
+    def __init__(self, rows: int, partitions: int, columns: list[str]) -> None:
+        self._rows, self._partitions, self._columns = rows, partitions, columns
+
+    def partitions(self) -> list[InputPartition]:
+        share = self._rows // self._partitions
+        counts = [share] * (self._partitions - 1)
+        return [InputPartition(count) for count in (*counts, self._rows - sum(counts))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        batch = _synthetic_batch(BATCH_ROWS).select(self._columns)
+        left = partition.value
+        while left:
+            rows = min(left, BATCH_ROWS)
+            yield batch if rows == BATCH_ROWS else batch.slice(0, rows)
+            left -= rows
+
+
+def _synthetic_batch(rows: int) -> pa.RecordBatch:
+    numbers = range(rows)
+    columns = {
+        "stream": [STREAM] * rows,
+        "subject": [f"bench.{number % SUBJECTS}" for number in numbers],
+        "seq": list(numbers),
+        "timestamp": list(numbers),
+        "data": [b"x" * PAYLOAD_BYTES] * rows,
+        "ttl": [None] * rows,
+        "marker_reason": [None] * rows,
+        "counter_value": [None] * rows,
+    }
+    schema = arrow_schema(tuple(row_type(False).names))
+    arrays = [pa.array(columns[field.name], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def fill(server: Server, rows: int) -> None:
+    make(server, STREAM, subjects=["bench.>"])
+    payloads = [os.urandom(PAYLOAD_BYTES) for _ in range(PUBLISHED_AT_ONCE)]  # not to be compressed
+    frames = [
+        b"PUB bench.%d %d\r\n%b\r\n" % (number % SUBJECTS, PAYLOAD_BYTES, payload)
+        for number, payload in enumerate(payloads)
+    ]
+    last = b"PUB bench.0 %b %d\r\n%b\r\n" % (ANSWERS, PAYLOAD_BYTES, payloads[0])
+    shares = (min(PUBLISHED_AT_ONCE, rows - at) for at in range(0, rows, PUBLISHED_AT_ONCE))
+    pour(server.port, (b"".join(frames[: share - 1]) + last for share in shares))
+    stored = api(server, f"STREAM.INFO.{STREAM}")["state"]["messages"]
+    if stored != rows:
+        raise SystemExit(f"{stored} of {rows} messages were stored")
+
+
+def measured(frame: "DataFrame", rows: int) -> float:
+    """Rows a second."""
+    start = time.perf_counter()
+    (found,) = frame.selectExpr(*SUMS).collect()
+    seconds = time.perf_counter() - start
+    if (found.rows, found.bytes) != (rows, rows * PAYLOAD_BYTES):
+        raise SystemExit(f"read {found}, not {rows} rows of {PAYLOAD_BYTES} bytes")
+    return rows / seconds
+
+
+def session(folder: Path) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = (
+        SparkSession.builder.master("local[*]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.dataSource.register(Synthetic)
+    return spark
+
+
+def frames(
+    spark: SparkSession, server: Server, folder: Path, rows: int
+) -> dict[str, Callable[[], "DataFrame"]]:
+    """Ways to read."""
+    parts = str(spark.sparkContext.defaultParallelism)
+    parquet = str(folder / "parquet")
+
+    def reader(name: str, schema: str, options: dict[str, str]) -> Callable[[], "DataFrame"]:
+        chosen = spark.read.format(name).options(**options)
+        return (chosen.schema(schema) if schema else chosen).load
+
+    stream = {"servers": server.url, "stream": STREAM, "minPartitions": parts}
+    sources = {
+        "synthetic": ("synthetic", {"rows": str(rows), "partitions": parts}),
+        "protocol": ("jetstream", stream | {"mode": "protocol"}),
+        "blocks": ("jetstream", stream | {"mode": "blocks", "storeDir": str(folder / "store")}),
+    }
+    if server.implementation is REFERENCE:
+        del sources["blocks"]  # other files
+    ways = {}
+    for way, (name, options) in sources.items():
+        ways[way] = reader(name, "", options)
+        ways[f"{way}, data"] = reader(name, "data binary", options)
+    ways["protocol"]().write.parquet(parquet)
+    return ways | {"parquet": lambda: spark.read.parquet(parquet)}
+
+
+def shown(figures: dict[str, list[float]]) -> Iterator[str]:
+    for way, rates in figures.items():
+        low, high = min(rates), max(rates)
+        line = f"{way:16} {statistics.median(rates):12,.0f} rows/s ({low:,.0f} - {high:,.0f})"
+        for other, target in TARGETS.get(way, ()):
+            ratios = [mine / theirs for mine, theirs in zip(rates, figures[other], strict=True)]
+            ratio = statistics.median(ratios)
+            verdict = "met" if ratio >= target else "MISSED"
+            line += f"; {ratio:.2f} of {other} (at least {target}: {verdict})"
+        yield line
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_read", description=__doc__)
+    parser.add_argument("--rows", type=int, default=3_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--server", choices=["penstock", "reference"], default="penstock")
+    asked: Any = parser.parse_args()
+    implementation = REFERENCE if asked.server == "reference" else PENSTOCK
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Server(implementation, ("-js", "-sd", str(folder / "store"))) as server:
+            fill(server, asked.rows)
+            spark = session(folder)
+            ways = frames(spark, server, folder, asked.rows)
+            figures: dict[str, list[float]] = {way: [] for way in ways}
+            for turn in range(asked.rounds + 1):
+                for way, frame in ways.items():
+                    rate = measured(frame(), asked.rows)
+                    if turn:
+                        figures[way].append(rate)
+            spark.stop()
+    cores = os.cpu_count()
+    print(f"{asked.server}, {asked.rows:,} rows of {PAYLOAD_BYTES} B, {cores} cores, warm medians")
+    print("\n".join(shown(figures)))
+
+
+if __name__ == "__main__":
+    main()
