@@ -7,15 +7,18 @@ BIN := $(VENV)/bin
 UV := $(VENV)/tools/bin/uv
 KERNEL := $(VENV)/.kernel
 CRATES := Cargo.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
-PACKAGES := src/penstock
+PACKAGES := src/penstock src/pyspark_jetstream src/pyspark_jetstream_archive
+INTEROP := .interop
 
 # Long runs: `make campaign SEED=7 FUZZ_SECONDS=300`
 SEED ?= 1
 FUZZ_SECONDS ?= 300
 ROUNDS ?= 5
 KILLS ?= 50
+# Tests wait more than they work: files of them run side by side.
+WORKERS ?= 2
 
-.PHONY: help need build demo serve test test-rust test-python check bench campaign clean
+.PHONY: help need build demo serve test test-rust test-python check docs wheel interop bench campaign clean
 
 help:
 	@grep -E '^## ' Makefile | sed 's/^## //'
@@ -42,18 +45,18 @@ $(KERNEL): $(VENV)/.packages $(CRATES)
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH="$(CURDIR)/$(VENV)/tools/bin:$$PATH" $(BIN)/maturin develop --release --quiet --uv
 	@touch $@
 
-## make demo      start a server, publish, subscribe, request, and show what happened
+## make demo      a tour of a server, then Spark over what it has stored (ARGS="--once" to end)
 demo: build
-	@$(BIN)/penstock demo
+	@exec $(BIN)/penstock demo $(ARGS)
 
-## make test      every test that must pass (under 10 minutes)
+## make test      every test that must pass (about 15 minutes)
 test: test-rust test-python
 
 test-rust: need
-	cargo test --workspace --quiet
+	PROPTEST_RNG_SEED=1 cargo test --workspace --quiet
 
 test-python: build
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 ## make build     the environment in .venv, with .venv/bin/penstock
 # Compiled ahead: where Python may not write bytecode, every start would compile every module.
@@ -66,13 +69,34 @@ serve: build
 
 ## make check     ruff, mypy, clippy, import contracts, tidy
 check: build
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/ruff format --check src tests benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/python -m pytest tests/test_tidy.py
+
+## make docs      the documentation in build/site, every link checked
+$(VENV)/.docs: pyproject.toml | $(KERNEL)
+	@$(UV) pip install --quiet --python $(BIN)/python --group docs
+	@touch $@
+
+docs: build $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "build/site/index.html"
+
+## make wheel     a wheel and an sdist in dist/, the wheel tried where no Rust is
+wheel: $(VENV)/.packages
+	@told=$$($(BIN)/maturin sdist --out dist 2>&1) || { echo "$$told"; exit 1; }
+	$(BIN)/maturin build --release --quiet --out dist
+	$(PYTHON) tests/packaging/try_wheel.py dist/*.whl
+
+## make interop   get the nats command, nats.go, nats.js and tables that Spark can merge into (network,
+##                Go, Node, Java), and test with them
+interop: build
+	tests/interop/fetch
+	$(BIN)/python -m pytest tests/interop tests/docs tests/parity/test_backup.py tests/spark/test_tables_runs.py -rs
 
 ## make bench     side by side with nats-server (ROUNDS=5)
 bench: build
@@ -80,8 +104,12 @@ bench: build
 
 ## make campaign  the long runs (SEED=1 FUZZ_SECONDS=300)
 campaign: build
+	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=5000 cargo test --release --workspace --quiet
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest tests/properties tests/unit tests/conformance/test_duplicate_window.py --hypothesis-seed=$(SEED)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) SEED=$(SEED) cargo test --release -p penstock-wire --test fuzz -- --ignored --nocapture
 	SEED=$(SEED) PENSTOCK_KILLS=$(KILLS) PENSTOCK_CUTS=10 PENSTOCK_DAMAGES=20 $(BIN)/python -m pytest tests/crash
+	SEED=$(SEED) PENSTOCK_SPARK_ROWS=200000 PENSTOCK_SPARK_KILLS=10 PENSTOCK_SPARK_SERVER_KILLS=5 $(BIN)/python -m pytest tests/spark/test_exactly_once.py tests/spark/test_rollup_kills.py tests/spark/test_cluster.py tests/spark/test_nats_cluster.py tests/spark/test_plain_pipelines.py tests/spark/test_tables_runs.py tests/spark/test_archive_pipelines.py
+	SEED=$(SEED) PENSTOCK_SPARK_KILLS=10 $(BIN)/python -m pytest tests/spark/test_archive.py tests/spark/test_restore.py -k killed
 
 clean:
-	rm -rf $(VENV) target
+	rm -rf $(VENV) $(INTEROP) build dist target

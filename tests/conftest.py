@@ -5,11 +5,26 @@
 its server, or wants it for itself, opens a `tests.parity.servers.Server` in a `with` block.
 """
 
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, REFERENCE, Pool, Server
 
 POOL = pytest.StashKey[Pool]()
+FILES = pytest.StashKey[Path]()
+
+# How long something takes is no test: a busy machine makes no example wrong. The examples are the
+# same every time, so that a change is judged by itself; `make campaign` looks for new ones.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.register_profile("search", settings.get_profile("any machine"), derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "any machine"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -23,11 +38,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: waits for a timer of the server for seconds")
     config.stash[POOL] = Pool()
+    keep_files_apart(config)
+
+
+def keep_files_apart(config: pytest.Config) -> None:
+    """Give this run's temporary files a folder of their own.
+
+    In the folder that runs share, pytest removes what earlier ones have left, and fails if it
+    cannot: a killed run may have left a mounted file system there, or a process that still writes.
+    """
+    if config.option.basetemp is None and "PYTEST_DEBUG_TEMPROOT" not in os.environ:
+        config.stash[FILES] = Path(tempfile.mkdtemp(prefix="penstock-tests-"))
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(config.stash[FILES])
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """What a failed test has left is there to be looked at."""
+    if exitstatus != pytest.ExitCode.OK and FILES in session.config.stash:
+        del session.config.stash[FILES]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if POOL in config.stash:
         config.stash[POOL].close()
+    if FILES in config.stash:
+        shutil.rmtree(config.stash[FILES], ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

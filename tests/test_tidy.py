@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 CLASS_METHODS_MAX = 15
-RUST_SHARE_MAX = 0.52  # of source lines, tests aside; a third once consumers, SDK and Spark stand
+RUST_SHARE_MAX = 0.38  # of source lines, tests aside; about a third is the aim
 
 FILE_EXCEPTIONS: dict[str, int] = {}
 FUNCTION_EXCEPTIONS: dict[str, int] = {}
@@ -114,7 +114,12 @@ def test_every_module_opens_with_its_strategy() -> None:
 
 
 def test_package_files_hold_only_a_docstring() -> None:
-    public = {"src/penstock/__init__.py"}
+    public = {
+        "src/penstock/__init__.py",
+        "src/penstock/client/__init__.py",
+        "src/pyspark_jetstream/__init__.py",
+        "src/pyspark_jetstream_archive/__init__.py",
+    }
     for path in tracked("src/**/__init__.py"):
         if name_of(path) not in public:
             assert len(ast.parse(path.read_text()).body) <= 1, name_of(path)

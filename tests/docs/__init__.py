@@ -1,0 +1,1 @@
+"""The documentation as a test: every example of it runs."""

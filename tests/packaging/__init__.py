@@ -1,0 +1,1 @@
+"""What is delivered: the wheel, as somebody who installs it gets it."""
