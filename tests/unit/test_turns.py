@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -125,3 +126,30 @@ def test_while_the_turns_rest_messages_wait_without_a_spin(rig: Rig) -> None:
     resting = False
     rig.turns.flush()
     assert rig.step() == 1
+
+
+class Prompt:
+    """A hub whose clients have always sent something by the end of a turn."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self.lingered = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hub, name)
+
+    def linger(self) -> bool:
+        self.lingered += 1
+        return True
+
+
+def test_turns_without_a_pause_leave_the_loop_to_others_too(rig: Rig) -> None:
+    hub = Prompt(rig.hub)
+    rig.turns._hub = cast("Hub", hub)
+    others: list[int] = []
+    rig.loop.call_soon(rig.turns.run)
+    for turn in range(1, 4):
+        rig.loop.call_soon(others.append, turn)
+        rig.step()
+        assert others[-1] == turn
+    assert hub.lingered > len(others)  # several turns in one step of the loop

@@ -143,6 +143,13 @@ impl Hub {
         }
     }
 
+    /// Looks for the next bytes for a moment, unless something else is to be waited for. True if
+    /// a turn must follow.
+    fn linger(&mut self, py: Python<'_>) -> bool {
+        let driver = &mut self.driver;
+        self.hub.held_bytes() == 0 && py.detach(|| driver.linger())
+    }
+
     /// Starts a turn without reading sockets.
     fn begin(&mut self, now_ns: u64) {
         self.hub.begin_turn(now_ns);

@@ -6,6 +6,9 @@
 //! once, in that order, and whoever has more goes to the back: round robin without a scheduler.
 //! A socket that took less than it was given is left alone until the poller says it has room.
 
+mod linger;
+
+use linger::Linger;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use penstock_turn::{Ending, Flushed, Hub, Received, Source};
@@ -13,7 +16,8 @@ use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 const EVENTS_MAX: usize = 4096; // of one poll; more wait for the next turn
 const DRAIN_BYTES_MAX: usize = 1 << 20; // read and dropped at a close, so that no reset is sent
@@ -47,6 +51,9 @@ pub enum Again {
 pub struct Driver {
     poll: Poll,
     events: Events,
+    /// `events` are of a look between the turns and wait for the next one.
+    caught: bool,
+    linger: Linger,
     sockets: Vec<Option<Socket>>,
     readable: VecDeque<u32>,
     dirty: Vec<u32>,
@@ -57,6 +64,8 @@ impl Driver {
         Ok(Driver {
             poll: Poll::new()?,
             events: Events::with_capacity(EVENTS_MAX),
+            caught: false,
+            linger: Linger::new(),
             sockets: Vec::new(),
             readable: VecDeque::new(),
             dirty: Vec::new(),
@@ -160,10 +169,33 @@ impl Driver {
         }
     }
 
+    /// Looks for the next bytes for a moment, if they are likely to come at once; asked when the
+    /// next turn is due `WhenReady`. True if they are here, for a turn that must follow.
+    pub fn linger(&mut self) -> bool {
+        let Some(until) = self.linger.until(Instant::now()) else {
+            return false;
+        };
+        loop {
+            // An error is the next turn's to find.
+            let outcome = self.poll.poll(&mut self.events, Some(Duration::ZERO));
+            self.caught = outcome.is_ok() && !self.events.is_empty();
+            if self.caught || outcome.is_err() || Instant::now() >= until {
+                self.linger.looked(self.caught);
+                return self.caught;
+            }
+            thread::yield_now(); // whoever has something to do on this core comes first
+        }
+    }
+
     fn poll_events(&mut self, hub: &mut Hub) -> io::Result<()> {
-        match self.poll.poll(&mut self.events, Some(Duration::ZERO)) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            other => other?,
+        if !std::mem::take(&mut self.caught) {
+            match self.poll.poll(&mut self.events, Some(Duration::ZERO)) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+                other => other?,
+            }
+            if !self.events.is_empty() {
+                self.linger.woken(Instant::now());
+            }
         }
         for event in &self.events {
             #[allow(clippy::cast_possible_truncation)] // tokens are slots

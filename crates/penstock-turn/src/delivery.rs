@@ -189,7 +189,8 @@ impl Hub {
             connection.held_bytes += self.held.scratch.len();
             self.held.push_scratch(connection.id);
         } else {
-            connection.output.append(&mut self.pool, |out| {
+            let bytes = delivery.headers.len() + delivery.payload.len();
+            connection.output.append(&mut self.pool, bytes, |out| {
                 delivery.render(out, &subscription.sid, with_headers);
             });
         }

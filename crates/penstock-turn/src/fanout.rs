@@ -193,7 +193,7 @@ impl Hub {
                 .map(|entry| seen_by(self.vector.message(&entry.frame), headers));
             if !bodies.is_empty() && headers {
                 for (message, body) in messages.zip(&bodies) {
-                    output.append(&mut self.pool, |out| {
+                    output.append(&mut self.pool, message.subject.len(), |out| {
                         message.push_head(out, &subscription.sid)
                     });
                     output.append_shared(body);
@@ -201,13 +201,15 @@ impl Hub {
             } else if repeated.contains(&*subscription.sid) {
                 let block = shared_block(&mut blocks, &subscription.sid, headers, messages);
                 if block.len() < SHARING_BYTES_MIN {
-                    output.append(&mut self.pool, |out| out.extend_from_slice(&block));
+                    output.append(&mut self.pool, block.len(), |out| {
+                        out.extend_from_slice(&block);
+                    });
                 } else {
                     output.append_shared(&block);
                 }
             } else {
                 for message in messages {
-                    output.append(&mut self.pool, |out| {
+                    output.append(&mut self.pool, message.body.len(), |out| {
                         render(out, &message, &subscription.sid);
                     });
                 }
@@ -390,9 +392,9 @@ fn hand_over(
         return false;
     };
     let message = seen_by(*message, connection.switches.headers);
-    connection
-        .output
-        .append(pool, |out| render(out, &message, &subscription.sid));
+    connection.output.append(pool, message.body.len(), |out| {
+        render(out, &message, &subscription.sid);
+    });
     count_out(connection, subscription, &message);
     true
 }

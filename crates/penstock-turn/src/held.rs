@@ -84,7 +84,7 @@ impl Hub {
                 let (first, second) = self.held.buffer.as_slices();
                 let in_first = bytes.min(first.len());
                 let (first, second) = (&first[..in_first], &second[..bytes - in_first]);
-                connection.output.append(&mut self.pool, |out| {
+                connection.output.append(&mut self.pool, bytes, |out| {
                     out.extend_from_slice(first);
                     out.extend_from_slice(second);
                 });

@@ -166,7 +166,9 @@ impl Hub {
             } else {
                 connection
                     .output
-                    .append(&mut self.pool, |out| out.extend_from_slice(bytes));
+                    .append(&mut self.pool, bytes.len(), |out| {
+                        out.extend_from_slice(bytes);
+                    });
             }
         }
         self.touch(slot);

@@ -1,14 +1,22 @@
 //! What waits to be sent to one connection: a queue of pieces, some its own, some shared with
 //! other connections, and how long the front of it has been waiting.
 //!
+//! Strategy: what a connection gets goes into small pieces first, since in a turn of many
+//! connections each gets little, and into large ones only behind a full small one. Both kinds are
+//! reused, so that no turn allocates or touches fresh memory.
+//!
 //! Invariant: `bytes` is the sum of the pieces less what was already sent of the first.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
 use std::sync::Arc;
 
-const PIECE_BYTES: usize = 128 * 1024; // one piece: large enough for few system calls
-const PIECES_KEPT: usize = 64; // spare pieces: 8 MiB, reused instead of freed
+const LARGE_BYTES: usize = 128 * 1024; // large enough for few system calls
+const LARGE_KEPT: usize = 64; // spare ones: 8 MiB
+const LARGE_GROWN: usize = 2 * LARGE_BYTES; // by the last message in it
+const SMALL_BYTES: usize = 4 * 1024; // a page: some answers, or the heads of a few deliveries
+const SMALL_FULL: usize = SMALL_BYTES / 2; // leaves room for what is written in one go
+const SMALL_KEPT: usize = 1024; // spare ones: 4 MiB
 const SLICES_MAX: usize = 64; // pieces given to one vectored write
 const LEFTOVER_COPIED_MAX: usize = 16 * 1024; // smaller rests move out of their big piece
 
@@ -26,24 +34,33 @@ impl Piece {
     }
 }
 
-/// Spare pieces, so that a busy turn neither allocates nor touches fresh memory.
+/// Spare pieces, reused instead of freed.
 #[derive(Default)]
 pub struct Pool {
-    spare: Vec<Vec<u8>>,
+    small: Vec<Vec<u8>>,
+    large: Vec<Vec<u8>>,
 }
 
 impl Pool {
-    fn take(&mut self) -> Vec<u8> {
-        self.spare
-            .pop()
-            .unwrap_or_else(|| Vec::with_capacity(PIECE_BYTES))
+    fn small(&mut self) -> Vec<u8> {
+        let spare = self.small.pop();
+        spare.unwrap_or_else(|| Vec::with_capacity(SMALL_BYTES))
+    }
+
+    fn large(&mut self) -> Vec<u8> {
+        let spare = self.large.pop();
+        spare.unwrap_or_else(|| Vec::with_capacity(LARGE_BYTES))
     }
 
     fn give(&mut self, mut piece: Vec<u8>) {
-        let usual = piece.capacity() >= PIECE_BYTES && piece.capacity() <= 2 * PIECE_BYTES;
-        if usual && self.spare.len() < PIECES_KEPT {
+        let (spare, kept_max) = match piece.capacity() {
+            SMALL_BYTES => (&mut self.small, SMALL_KEPT),
+            LARGE_BYTES..=LARGE_GROWN => (&mut self.large, LARGE_KEPT),
+            _ => return, // grown by a large message
+        };
+        if spare.len() < kept_max {
             piece.clear();
-            self.spare.push(piece);
+            spare.push(piece);
         }
     }
 }
@@ -86,14 +103,13 @@ impl Output {
         self.waiting_since_ns
     }
 
-    /// Appends through `write`, which gets a buffer with room.
-    pub fn append(&mut self, pool: &mut Pool, write: impl FnOnce(&mut Vec<u8>)) {
-        let full = match self.pieces.back() {
-            Some(Piece::Own(bytes)) => bytes.len() >= PIECE_BYTES,
-            _ => true,
-        };
-        if full {
-            self.pieces.push_back(Piece::Own(pool.take()));
+    /// Appends through `write`, which gets a buffer with room for about so many bytes.
+    pub fn append(&mut self, pool: &mut Pool, bytes: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        match self.pieces.back() {
+            Some(Piece::Own(piece)) if has_room(piece, bytes) => {}
+            Some(Piece::Own(_)) => self.pieces.push_back(Piece::Own(pool.large())),
+            _ if bytes > SMALL_FULL => self.pieces.push_back(Piece::Own(pool.large())),
+            _ => self.pieces.push_back(Piece::Own(pool.small())),
         }
         if let Some(Piece::Own(bytes)) = self.pieces.back_mut() {
             let before = bytes.len();
@@ -197,5 +213,14 @@ impl Output {
 fn recycle(pool: &mut Pool, piece: Piece) {
     if let Piece::Own(bytes) = piece {
         pool.give(bytes);
+    }
+}
+
+/// A large piece is filled up and over; a small one must not grow.
+fn has_room(piece: &Vec<u8>, bytes: usize) -> bool {
+    if piece.capacity() < LARGE_BYTES {
+        piece.len() + bytes <= SMALL_FULL
+    } else {
+        piece.len() < LARGE_BYTES
     }
 }

@@ -13,11 +13,14 @@ before anything is sent. The kernel bounds what a turn takes; the rest makes ano
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from penstock.kernel.hub import Frame, Hub
 from penstock.routing.targets import Targets
 from penstock.server.clock import monotonic_ns
+
+LINGERING_NS_MAX = 1_000_000  # what else the loop has to do waits no longer
 
 
 class FrameHandler(Protocol):
@@ -58,6 +61,14 @@ class Turns:
         self._schedule(0)
 
     def run(self) -> None:
+        until_ns = monotonic_ns() + LINGERING_NS_MAX
+        while self._turn():
+            if monotonic_ns() > until_ns:
+                self._schedule(0)
+                return
+
+    def _turn(self) -> bool:
+        """True if the next turn has something to read already."""
         hub = self._hub
         if self._next is not None:
             self._next.cancel()
@@ -69,9 +80,11 @@ class Turns:
             again_ns = 0 if self._loops_back() else hub.next_turn()
             if again_ns >= 0:
                 self._schedule(again_ns)
+        return self._next is None and hub.linger()
 
     def _walk(self) -> None:
-        hub = self._hub
+        hub, clients = self._hub, self._clients
+        assert clients is not None
         self._targets.begin_turn()
         self._loop_back()
         hub.turn(monotonic_ns())
@@ -82,7 +95,7 @@ class Turns:
                 self._bulk(start, position, runs)
             else:
                 for index in range(start, position):
-                    self._careful(index)
+                    self._look(index, partial(clients.frame, index))
         self._loop_back()
 
     def _loop_back(self) -> None:
@@ -118,11 +131,6 @@ class Turns:
     def _take(self, runs: list[tuple[int, int, int]]) -> None:
         for target, start, end in runs:
             self._targets.take(target, start, end)
-
-    def _careful(self, index: int) -> None:
-        clients = self._clients
-        assert clients is not None
-        self._look(index, lambda frame: clients.frame(index, frame))
 
     def _look(self, index: int, action: Callable[[Frame], None]) -> None:
         columns = self._hub.frame(index)
