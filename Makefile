@@ -56,7 +56,7 @@ test-rust: need
 	PROPTEST_RNG_SEED=1 cargo test --workspace --quiet
 
 test-python: build
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 ## make build     the environment in .venv, with .venv/bin/penstock
 # Compiled ahead: where Python may not write bytecode, every start would compile every module.

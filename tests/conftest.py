@@ -17,6 +17,7 @@ from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, REFERENCE, Pool, Ser
 
 POOL = pytest.StashKey[Pool]()
 FILES = pytest.StashKey[Path]()
+LONG = {"spark", "crash"}
 
 # How long something takes is no test: a busy machine makes no example wrong. The examples are the
 # same every time, so that a change is judged by itself; `make campaign` looks for new ones.
@@ -50,6 +51,12 @@ def keep_files_apart(config: pytest.Config) -> None:
     if config.option.basetemp is None and "PYTEST_DEBUG_TEMPROOT" not in os.environ:
         config.stash[FILES] = Path(tempfile.mkdtemp(prefix="penstock-tests-"))
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(config.stash[FILES])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Folders with long files come first, so that no worker ends long after the others."""
+    root = Path(__file__).parent
+    items.sort(key=lambda item: item.path.relative_to(root).parts[0] not in LONG)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -2,14 +2,15 @@
 
 import pyarrow as pa
 
-from penstock.kernel.columns import Buffers
+from penstock.kernel.columns import Buffers, Memory
 from pyspark_jetstream.rows import HEADERS, arrow_schema
 
 # As the kernel has them (rows.rs); behind them, if they are wanted, four of headers.
 _ORDER = ("subject", "seq", "timestamp", "data", "ttl", "marker_reason", "counter_value")
 
 
-Columns = tuple[list[tuple[int, bytes, list[bytes]]], int]  # of the kernel, and how many rows
+_Found = list[tuple[int, Memory, list[Memory]]]
+Columns = tuple[_Found, int]  # of the kernel, and how many rows
 
 
 def wanted_bits(columns: tuple[str, ...]) -> int:
@@ -24,7 +25,7 @@ class ArrowBatches:
         self._stream = stream
         self._schema = arrow_schema(columns)
 
-    def batch(self, columns: list[tuple[int, bytes, list[bytes]]], rows: int) -> pa.RecordBatch:
+    def batch(self, columns: _Found, rows: int) -> pa.RecordBatch:
         found = [Buffers(*column) for column in columns]
         arrays = {
             name: _array(self._schema.field(name).type, rows, column)

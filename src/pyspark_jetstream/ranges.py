@@ -1,7 +1,8 @@
 """Ranges of sequences: what a partition reads, and how a range splits into several.
 
-A stream is one log, so its range may be cut anywhere. By default a partition has about as many
-bytes as a Spark task likes; `minPartitions` asks for more of them.
+A stream is one log, so its range may be cut anywhere. By default a partition has so many
+bytes that the tenth of a second which a task of Python costs Spark by itself hardly counts;
+`minPartitions` asks for more of them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from pyspark.sql.datasource import InputPartition
 
 from pyspark_jetstream.stream_facts import Ranges
 
-PARTITION_BYTES = 64 << 20
+PARTITION_BYTES = 256 << 20
 PARTITIONS_MAX = 10_000
 
 

@@ -32,7 +32,7 @@ from pyspark_jetstream.reading import read_range
 from pyspark_jetstream.rows import chosen_columns
 from pyspark_jetstream.stream_facts import StreamFacts
 
-MESSAGE_BYTES = 1024.0  # what a message counts when a batch is cut into partitions
+MESSAGE_BYTES = 4096.0  # what a message counts when a batch is cut: 65,536 to a partition
 
 Offset = dict[str, dict[str, Any]]  # stream: {"seq": the next one, "created": when}
 

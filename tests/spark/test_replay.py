@@ -27,9 +27,9 @@ def cuts(server: Server, name: str, end: int) -> list[tuple[int, int]]:
 def test_larger_messages_do_not_cut_what_was_read_before_into_more(
     streaming: Server, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranges, "PARTITION_BYTES", 100_000)
+    monkeypatch.setattr(ranges, "PARTITION_BYTES", 400_000)
     make(streaming, name)
     publish(streaming, [Published(f"{name}.a", b"small")] * 90)
     before = cuts(streaming, name, 91)
-    publish(streaming, [Published(f"{name}.a", bytes(100_000))] * 20)
+    publish(streaming, [Published(f"{name}.a", bytes(400_000))] * 20)
     assert cuts(streaming, name, 91) == before == [(1, 91)]

@@ -57,7 +57,7 @@ pub use header_column::{HeaderColumn, PackedColumn};
 pub use lifetimes::Lifetimes;
 pub use limits::Limits;
 pub use note::Range;
-pub use outside::Sighted;
+pub use outside::{Sight, Sighted};
 pub use pattern::{Filter, matches};
 pub use recent_ids::RecentIds;
 pub use record::{

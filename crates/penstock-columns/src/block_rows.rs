@@ -4,7 +4,7 @@
 //! not ends it: whoever asked has it from the server then, and everything behind it.
 
 use crate::rows::{Kind, Row, Rows};
-use penstock_blocks::{Filter, Sighted};
+use penstock_blocks::{Filter, Sight, Sighted};
 
 /// What one block gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,9 @@ pub enum Taken {
     /// The next message is not there.
     Missing,
 }
+
+/// A message of the block is not what was written.
+struct Damaged;
 
 pub struct BlockRows {
     stream: String,
@@ -77,28 +80,41 @@ impl BlockRows {
     /// The next block, by its number. Blocks come in the order of their numbers.
     pub fn begin(&mut self, bytes: &[u8], number: u32) {
         let sighted = Sighted::new(bytes, &self.stream, number);
-        // Erased since: what verifies as erased was removed, whoever knows of it.
-        let erased = sighted.removed.iter().filter(|range| range.1 >= self.next);
-        let erased: Vec<(u64, u64)> = erased.copied().collect();
-        if !erased.is_empty() {
-            self.removed.extend(erased);
+        self.know_removed(&sighted.removed);
+        self.sighted = Some((sighted, 0));
+    }
+
+    /// Removed since the range was planned: what verifies so in a block was, whoever knows of it.
+    fn know_removed(&mut self, ranges: &[(u64, u64)]) {
+        let before = self.removed.len();
+        let later = ranges.iter().filter(|range| range.1 >= self.next);
+        self.removed.extend(later);
+        if self.removed.len() > before {
             self.removed.sort_unstable();
             self.removed.reverse();
             self.pass_removed();
         }
-        self.sighted = Some((sighted, 0));
     }
 
     /// More rows of the block that was begun, up to so many and so many bytes, or one.
     pub fn fill(&mut self, bytes: &[u8], rows_max: usize, bytes_max: usize) -> Taken {
-        let Some((sighted, mut at)) = self.sighted.take() else {
+        let Some((mut sighted, mut at)) = self.sighted.take() else {
             return Taken::More;
         };
+        at = sighted.seek(bytes, at, self.next);
         if self.filter.is_everything() {
             let rows = rows_max.min(sighted.len() - at);
             self.rows.reserve(rows, bytes_max.min(bytes.len()));
         }
-        let taken = self.go_on(&sighted, &mut at, bytes, (rows_max, bytes_max));
+        let bounds = (rows_max, bytes_max);
+        let taken = self.go_on(&sighted, &mut at, bytes, bounds);
+        let taken = taken.unwrap_or_else(|Damaged| {
+            sighted.scan(bytes);
+            self.know_removed(&sighted.removed);
+            at = sighted.seek(bytes, 0, self.next);
+            let again = self.go_on(&sighted, &mut at, bytes, bounds);
+            again.unwrap_or(Taken::Missing) // the bytes are not those that were scanned
+        });
         if taken == Taken::Full {
             self.sighted = Some((sighted, at));
         }
@@ -111,16 +127,18 @@ impl BlockRows {
         at: &mut usize,
         bytes: &[u8],
         (rows_max, bytes_max): (usize, usize),
-    ) -> Taken {
+    ) -> Result<Taken, Damaged> {
         while self.next <= self.last {
-            let Some(record) = sighted.message(bytes, *at) else {
-                return Taken::More;
+            let record = match sighted.message(bytes, *at) {
+                Sight::Message(record) => record,
+                Sight::Damaged => return Err(Damaged),
+                Sight::End => return Ok(Taken::More),
             };
             if record.sequence > self.next {
-                return Taken::Missing;
+                return Ok(Taken::Missing);
             }
             if self.rows.len() >= rows_max || self.rows.bytes() >= bytes_max {
-                return Taken::Full;
+                return Ok(Taken::Full);
             }
             *at += 1;
             if record.sequence < self.next {
@@ -138,7 +156,7 @@ impl BlockRows {
             self.next += 1;
             self.pass_removed();
         }
-        Taken::Complete
+        Ok(Taken::Complete)
     }
 
     fn pass_removed(&mut self) {

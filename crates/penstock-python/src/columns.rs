@@ -1,14 +1,17 @@
-//! Stored messages as columns: their buffers go to Python whole, one for each part of an Arrow array.
+//! Stored messages as columns: their buffers go to Python whole, one for each part of an Arrow array,
+//! and stay where they are: Arrow reads the memory that was filled here.
 
 use penstock_columns::{Answers as Bytes, BlockRows as Blocks, Column, Kind, Rows, Taken};
 use penstock_disk::{Disk, RealDisk};
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::ffi::c_int;
 use std::path::PathBuf;
 
 /// How many values are null, which are not (empty: all), and the buffers.
-type Buffers<'py> = (usize, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>);
+type Buffers = (usize, Memory, Vec<Memory>);
 /// Status, its words, how many messages are left, the first sequence that came, the last one.
 type Outcome<'py> = (u32, Bound<'py, PyBytes>, u64, u64, u64);
 
@@ -69,8 +72,8 @@ impl Answers {
         self.answers.rows().bytes()
     }
 
-    fn take<'py>(&mut self, py: Python<'py>) -> Vec<Buffers<'py>> {
-        buffers(py, self.answers.take())
+    fn take(&mut self) -> Vec<Buffers> {
+        buffers(self.answers.take())
     }
 }
 
@@ -134,20 +137,56 @@ impl BlockRows {
         self.blocks.rows().len()
     }
 
-    fn take<'py>(&mut self, py: Python<'py>) -> Vec<Buffers<'py>> {
-        buffers(py, self.blocks.take())
+    fn take(&mut self) -> Vec<Buffers> {
+        buffers(self.blocks.take())
     }
 }
 
-fn buffers(py: Python<'_>, rows: Rows) -> Vec<Buffers<'_>> {
+fn buffers(rows: Rows) -> Vec<Buffers> {
     let columns = rows.finish().into_iter();
     let translated = columns.map(|column: Column| {
         let validity = match column.nulls {
-            0 => PyBytes::new(py, b""),
-            _ => PyBytes::new(py, &column.validity),
+            0 => Vec::new(),
+            _ => column.validity,
         };
-        let parts = column.buffers.iter().map(|part| PyBytes::new(py, part));
-        (column.nulls, validity, parts.collect())
+        let parts = column.buffers.into_iter().map(Memory);
+        (column.nulls, Memory(validity), parts.collect())
     });
     translated.collect()
+}
+
+/// Bytes that Python may read where they are.
+#[pyclass(frozen)]
+pub struct Memory(Vec<u8>);
+
+#[pymethods]
+impl Memory {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    #[allow(unsafe_code)] // Python's buffer protocol; the bytes never move or change
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let bytes = &slf.get().0;
+        let (start, length) = (bytes.as_ptr(), bytes.len());
+        // SAFETY: `view` is Python's, and keeps a reference to the object that owns the bytes.
+        let filled = unsafe {
+            ffi::PyBuffer_FillInfo(
+                view,
+                slf.as_ptr(),
+                start.cast_mut().cast(),
+                length.cast_signed(),
+                1,
+                flags,
+            )
+        };
+        match filled {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(slf.py())),
+        }
+    }
 }

@@ -29,6 +29,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<copies::Copies>()?;
     module.add_class::<columns::Answers>()?;
     module.add_class::<columns::BlockRows>()?;
+    module.add_class::<columns::Memory>()?;
     module.add_class::<recent_ids::RecentIds>()?;
     module.add_class::<log::Log>()?;
     module.add_class::<log::Remains>()?;

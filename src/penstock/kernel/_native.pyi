@@ -634,7 +634,13 @@ def send_page(
 ) -> tuple[int, int, int, int, int, int]:
     """Messages of a direct get to whoever listens to an inbox."""
 
-_Buffers: TypeAlias = tuple[int, bytes, list[bytes]]  # nulls, validity (empty: all), buffers
+class Memory:
+    """Bytes of the kernel, read where they are."""
+
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+_Buffers: TypeAlias = tuple[int, Memory, list[Memory]]  # nulls, validity (empty: all), buffers
 
 class Answers:
     """Messages to inboxes that begin alike, taken out of the bytes of its connection."""

@@ -10,6 +10,7 @@ from penstock.kernel import _native
 
 Answers = _native.Answers
 BlockRows = _native.BlockRows
+Memory = _native.Memory
 
 
 class Outcome(NamedTuple):
@@ -35,5 +36,5 @@ class Buffers(NamedTuple):
     """One column of what `take` answers."""
 
     nulls: int
-    validity: bytes  # empty: all values are there
-    parts: list[bytes]
+    validity: Memory  # empty: all values are there
+    parts: list[Memory]

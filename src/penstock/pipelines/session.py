@@ -60,7 +60,11 @@ def _own(directory: Path, *, is_alone: bool) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
     }
     if is_alone:  # executors of a cluster have to reach the driver by its name
-        found |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        found |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.python.unix.domain.socket.enabled": "true",  # faster, and only here
+        }
     return found
 
 
