@@ -10,7 +10,7 @@ from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, RetentionPolicy
 from nats.js.errors import NotFoundError
 
-from tests.parity.servers import IMPLEMENTATIONS, Implementation, Server
+from tests.parity.servers import IMPLEMENTATIONS, REFERENCE, Implementation, Server
 
 both = pytest.mark.parametrize("kind", IMPLEMENTATIONS, ids=lambda kind: kind.name)
 
@@ -227,6 +227,35 @@ def test_an_answered_ack_of_all_holds_after_one_of_a_redelivery(
         await messages[2].ack_sync()
         left = 0 if kind.name == "penstock" else 2
         assert (await pulled.consumer_info()).num_ack_pending == left
+        await client.close()
+
+    with Server(kind, ("-js", "-sd", str(tmp_path))) as server:
+        asyncio.run(play(server))
+
+
+@both
+def test_a_stream_that_turns_to_interest_keeps_what_somebody_wants(
+    kind: Implementation, tmp_path: object
+) -> None:
+    """What no filter matches goes at once; the reference keeps it (docs/decisions/0004)."""
+
+    async def play(server: Server) -> None:
+        client, stream = await connected(server)
+        await filled(stream, 6)
+        config = ConsumerConfig(
+            durable_name="C", ack_policy=AckPolicy.EXPLICIT, filter_subject="t.2"
+        )
+        await stream.add_consumer("T", config)
+        await stream.update_stream(name="T", subjects=["t.>"], retention=RetentionPolicy.INTEREST)
+        state = (await stream.stream_info("T")).state
+        kept = 6 if kind is REFERENCE else 2
+        assert (state.messages, state.last_seq) == (kept, 6)
+        pulled = await stream.pull_subscribe_bind("C", "T")
+        wanted = await pulled.fetch(2, timeout=2)
+        assert [int(message.data) for message in wanted] == [2, 5]
+        for message in wanted:
+            await message.ack_sync()
+        assert (await stream.stream_info("T")).state.messages == kept - 2
         await client.close()
 
     with Server(kind, ("-js", "-sd", str(tmp_path))) as server:
