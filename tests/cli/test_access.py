@@ -98,6 +98,12 @@ def test_a_server_without_jetstream() -> None:
     assert "start it with -js" in ran.err
 
 
+def test_a_server_that_does_not_begin_with_tls(guarded: str) -> None:
+    ran = called("stream", "ls", "--server", guarded, "--tlsfirst", "--timeout", "500ms")
+    assert (ran.code, len(ran.err.splitlines())) == (NO_CONNECTION, 1)
+    assert "TLS" in ran.err
+
+
 def test_servers_that_are_none() -> None:
     ran = called("stream", "ls", "--server", "localhost:notaport")
     assert ran.code == NO_CONNECTION

@@ -47,6 +47,13 @@ def test_standard_input(url: str) -> None:
         ("a.jsonl", '{"subject": "orders.a"}', FAILED, "an object with data"),
         ("a.jsonl", '{"subject": "orders.a", "data": 1, "headers": {"a": 1}}', FAILED, "headers"),
         ("a.jsonl", '{"subject": "orders.a", "data": 1}\n{', FAILED, "a.jsonl:2: no JSON"),
+        ("a.jsonl", '{"data": ' + "[" * 100_000, FAILED, "a.jsonl:1: no JSON"),
+        (
+            "a.jsonl",
+            '{"subject": "a", "data": 1, "headers": {"A": "1\\r\\nB: 2"}}',
+            FAILED,
+            "break",
+        ),
         ("a.jsonl", '{"subject": "orders.a", "data": 1}\n' * 1001, FAILED, "more than 1000"),
         ("a.jsonl", '{"subject": "nobody.a", "data": 1}', NOT_FOUND, "no stream takes nobody.a"),
         ("a.jsonl", '{"subject": "raw.a", "data": 1}', FAILED, "nothing was stored"),

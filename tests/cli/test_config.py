@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.cli.run import called
 
-NOT_FOUND, FLAWED = 4, 5
+USAGE, NOT_FOUND, FLAWED = 2, 4, 5
 
 
 def test_a_file_that_can_be_used(tmp_path: Path) -> None:
@@ -34,3 +34,6 @@ def test_every_problem_has_its_line_and_column(tmp_path: Path) -> None:
 def test_a_file_that_is_missing(tmp_path: Path) -> None:
     ran = called("config", "check", tmp_path / "none")
     assert (ran.code, len(ran.err.splitlines())) == (NOT_FOUND, 1)
+    folder = called("config", "check", tmp_path)
+    assert (folder.code, len(folder.err.splitlines())) == (USAGE, 1)
+    assert "is a directory" in folder.err

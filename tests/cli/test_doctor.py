@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import penstock as package
 from tests.cli.run import Ran, called, penstock
 from tests.cli.stores import (
     BIG,
@@ -98,6 +99,20 @@ def assert_served(
     assert LIVING - found.messages.keys() == lost_in(ran.data, "ORDERS") & LIVING
     assert found.consumers == (["other", "work"] if consumers else [])
     assert all(content == payload("ORDERS", n) for n, content in found.messages.items())
+
+
+def test_a_store_beside_that_of_another_server_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever gives both servers one directory would miss all streams without a word."""
+    theirs = tmp_path / "jetstream/$G/streams/S/meta.inf"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("{}")
+    with package.serve(tmp_path):
+        assert "nats-server's streams, which are not served" in caplog.text
+    ran = penstock("doctor", tmp_path)
+    assert (ran.code, theirs.read_text()) == (0, "{}")
+    assert "nats-server's streams, which are not served" in ran.out
 
 
 @of_kind("stopped")

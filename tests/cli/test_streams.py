@@ -1,15 +1,19 @@
 """`penstock stream`: what there is, what is in it, what comes, and what SQL says of it."""
 
 import subprocess
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from nats.errors import ConnectionClosedError
+from nats.js.api import RawStreamMsg
 
+from penstock.cli.stream_arrow import StreamTable
 from tests.cli.conftest import ORDERS, Command, do
 from tests.cli.run import penstock, world
 from tests.server_process import BIN
 
-FAILED, USAGE, NOT_FOUND = 1, 2, 4
+FAILED, USAGE, NO_CONNECTION, NOT_FOUND = 1, 2, 3, 4
 
 
 def test_streams_are_listed_with_what_is_in_them(command: Command) -> None:
@@ -126,6 +130,7 @@ def test_results_go_to_files_too(command: Command, tmp_path: Path) -> None:
         (("ORDERS", "selec 1"), FAILED, "syntax error"),
         (("ORDERS", " "), USAGE, "there is no statement"),
         (("ORDERS", ";"), USAGE, "there is no statement"),
+        (("ORDERS", "select 1; select 2"), USAGE, "several statements"),
         (("ORDERS", "select 1", "--seq", "2", "--since", "1h"), USAGE, "give one of"),
         (("ORDERS", "select 1", "--seq", "2", "--last-per-subject"), USAGE, "give one of"),
         (("ORDERS", "select 1", "--memory", "much"), USAGE, "no size"),
@@ -141,6 +146,20 @@ def test_a_wrong_query_is_one_line(
     ran = command("stream", "query", *arguments)
     assert (ran.code, len(ran.err.splitlines())) == (code, 1), ran
     assert told in ran.err
+
+
+def test_a_server_that_goes_during_a_query(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StreamTable, "_messages", _cut_short)
+    ran = command("stream", "query", "ORDERS", "select sum(seq) from messages")
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (NO_CONNECTION, "", 1), ran
+    assert "the server has gone meanwhile" in ran.err
+
+
+async def _cut_short(_table: StreamTable) -> AsyncGenerator[RawStreamMsg, None]:
+    raise ConnectionClosedError
+    yield  # it is a generator
 
 
 def test_a_statement_may_come_from_standard_input(url: str) -> None:

@@ -131,7 +131,7 @@ def _plain(text: bytes, subject: str, where: str) -> Line:
 def _parsed(text: bytes, subject: str, where: str) -> Line:
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter: nested too deeply
         raise CommandError(f"{where}: no JSON: {error}", "nothing was published") from None
     if not isinstance(found, dict) or "data" not in found or not found.keys() <= _FIELDS:
         hint = 'such as {"subject": "orders.eu", "data": "paid", "headers": {"Id": "7"}}'
@@ -139,6 +139,8 @@ def _parsed(text: bytes, subject: str, where: str) -> Line:
     headers = found.get("headers") or {}
     if not isinstance(headers, dict) or not all(isinstance(one, str) for one in headers.values()):
         raise CommandError(f"{where}: headers are an object of texts", "nothing was published")
+    if any("\r" in text or "\n" in text for pair in headers.items() for text in pair):
+        raise CommandError(f"{where}: a header has a line break", "nothing was published")
     place = found.get("subject") or subject
     if not place:
         hint = "add it to the line, or give --subject"

@@ -29,7 +29,10 @@ def check(
     from penstock.config.problems import ConfigError
     from penstock.config.schema import load
 
-    if not file.is_file():
+    if file.is_dir():
+        hint = "name the configuration file in it"
+        raise CommandError(f"{file} is a directory", hint, ExitCode.USAGE)
+    if not file.exists():
         raise CommandError(f"{file} is not there", "", ExitCode.NOT_FOUND)
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()

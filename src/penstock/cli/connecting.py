@@ -23,6 +23,7 @@ T = TypeVar("T")
 _STREAM_NOT_FOUND = 10059
 _NO_JETSTREAM = (10039, 10076)  # for the account, for the server
 _NEAR = 3
+_CLOSING_SECONDS_MAX = 0.5
 _PREFIX = "$JS.API"
 
 
@@ -50,6 +51,8 @@ def run(access: Access, work: "Callable[[JetStream], Awaitable[T]]") -> T:
 
 @asynccontextmanager
 async def connection(access: Access) -> "AsyncIterator[JetStream]":
+    import asyncio
+
     from nats.aio.client import Client
 
     from penstock.client import JetStream
@@ -67,8 +70,10 @@ async def connection(access: Access) -> "AsyncIterator[JetStream]":
     except ModuleNotFoundError:
         raise
     except Exception as error:
-        with suppress(AssertionError):  # of a client that has not even begun
-            await client.close()
+        # The first is of a client that has not even begun; behind a handshake that failed, a close
+        # would wait for ever.
+        with suppress(AssertionError, TimeoutError):
+            await asyncio.wait_for(client.close(), _CLOSING_SECONDS_MAX)
         raise _refused(told[-1] if told else error, access) from error
     try:
         domain, prefix = access.js_domain, access.js_api_prefix or _PREFIX
@@ -146,6 +151,8 @@ def _refused(error: Exception, access: Access) -> CommandError:
     elif isinstance(error, OSError | TimeoutError | NoServersError):
         problem = f"no server answers at {access.shown}"
         hint = "start one with 'penstock serve -js', or say where it is with --server or --context"
+        if access.tlsfirst:
+            hint = "--tlsfirst is for servers that begin with TLS; others tell first who they are"
     elif isinstance(error, Error):
         problem, hint = f"{access.shown}: {text.removeprefix('nats: ')}", ""
     else:
@@ -155,7 +162,7 @@ def _refused(error: Exception, access: Access) -> CommandError:
 
 async def explained(error: Exception, js: "JetStream") -> Exception:
     """What a request came to, if it is anything that people can act on."""
-    from nats.errors import Error, NoRespondersError
+    from nats.errors import ConnectionClosedError, Error, NoRespondersError
     from nats.errors import TimeoutError as NatsTimeoutError
     from nats.js.errors import APIError, ServiceUnavailableError
 
@@ -175,7 +182,11 @@ async def explained(error: Exception, js: "JetStream") -> Exception:
         hint = await _streams_hint(js) if is_missing else ""
         return CommandError(f"{error.description}{code}", hint, exit_code)
     if isinstance(error, Error):
-        return CommandError(str(error).removeprefix("nats: "))
+        if isinstance(error, ConnectionClosedError):
+            hint = "see whether it still runs, and try again"
+            error = CommandError("the server has gone meanwhile", hint, ExitCode.NO_CONNECTION)
+        else:
+            error = CommandError(str(error).removeprefix("nats: "))
     return error
 
 

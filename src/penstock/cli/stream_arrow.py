@@ -74,6 +74,7 @@ class StreamTable:
         self._connected: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, name="penstock-query", daemon=True)
         self.info: dict[str, Any] = {}
+        self.failure: Exception | None = None  # of a scan, as it was before DuckDB retold it
 
     def __enter__(self) -> "StreamTable":
         self._thread.start()
@@ -119,6 +120,7 @@ class StreamTable:
                 if batch is None:
                     return
                 if isinstance(batch, Exception):
+                    self.failure = batch
                     raise batch
                 self._rows += batch.num_rows
                 self._advance(self._rows, self.info["state"]["messages"])

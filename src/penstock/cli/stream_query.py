@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TABLE = "messages"
 _ROWS_SHOWN_MAX = 1000
+_SEQ_MAX = (1 << 63) - 1
 _EXAMPLE = "select subject, count(*) from messages group by subject"
 
 
@@ -33,7 +34,7 @@ def query(
     stream: Annotated[str, typer.Argument(metavar="STREAM", help="The name of the stream.")],
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One statement, or - to read it.")],
     subject: Annotated[str, typer.Option(help="Read only these subjects.")] = ">",
-    seq: Annotated[int, typer.Option(help="Read from this sequence on.", min=1)] = 1,
+    seq: Annotated[int, typer.Option(help="Read from this sequence on.", min=1, max=_SEQ_MAX)] = 1,
     since: Annotated[str, typer.Option(help="Read the messages of a while: 5m, 1h.")] = "",
     last_per_subject: Annotated[
         bool, typer.Option(help="Read the last message of each subject.")
@@ -101,10 +102,13 @@ def _answer(
             connection.interrupt()
             raise
         except duckdb.Error as error:
-            raise _explained(error) from None
+            raise table.failure or _explained(error) from None
 
 
 def _show(connection: "duckdb.DuckDBPyConnection", statement: str, *, as_json: bool) -> None:
+    if len(connection.extract_statements(statement)) > 1:
+        hint = "run them one by one, or join them with WITH"
+        raise CommandError("there are several statements", hint, ExitCode.USAGE)
     result = connection.execute(statement)
     if result is None:  # nothing but comments and semicolons
         raise CommandError("there is no statement", f"such as: {_EXAMPLE}", ExitCode.USAGE)

@@ -9,6 +9,7 @@ from penstock.model.errors import StorageError
 from penstock.server.inspection.findings import Finding, Places, Weight
 from penstock.server.inspection.twins import read_twins
 from penstock.server.jetstream.directory import FORMAT, FORMAT_FILES
+from penstock.server.jetstream.foreign import HINT, foreign_accounts
 
 _KNOWN = {*FORMAT_FILES, "lock", "salt", "log", "unlogged", "streams", "restores", "reserve"}
 _ANY_FORMAT = re.compile(rb"penstock store \d+\n")
@@ -39,12 +40,13 @@ def check_directory(root: Path, places: Places) -> Iterator[Finding]:
             problem=f"does not have its {_SALT_BYTES} bytes" if salt.exists() else "is missing",
             consequence="none: it is only for new files of the log, and is made anew",
         )
+    foreign = foreign_accounts(root)
     for path in sorted(root.iterdir()):
         if path.name not in _KNOWN:
             yield Finding(
                 weight=Weight.NOTE,
                 file=places.name(path),
-                problem="is no part of a store",
+                problem=f"has {HINT}" if path in foreign else "is no part of a store",
                 consequence="none: it is left alone",
             )
     restores = root / "restores"

@@ -26,6 +26,7 @@ from penstock.server.jetstream.capacity import capacity
 from penstock.server.jetstream.checkpoints import Checkpoints
 from penstock.server.jetstream.commit import Commit
 from penstock.server.jetstream.directory import StoreDirectory
+from penstock.server.jetstream.foreign import HINT, foreign_accounts
 from penstock.server.jetstream.front import PATTERNS, ApiFront
 from penstock.server.jetstream.keeper import Keeper
 from penstock.server.jetstream.outage import Outage
@@ -78,6 +79,8 @@ class JetStream:
         return self._outage.failure
 
     def start(self, services: Services) -> None:
+        for folder in foreign_accounts(self.directory.root):
+            self._context.logger.warning("%s has %s", folder, HINT)
         self._recover()
         front = self.front
         for pattern in PATTERNS:
