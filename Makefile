@@ -49,7 +49,7 @@ $(KERNEL): $(VENV)/.packages $(CRATES)
 demo: build
 	@exec $(BIN)/penstock demo $(ARGS)
 
-## make test      every test that must pass (about 15 minutes)
+## make test      every test that must pass (about 25 minutes on two cores)
 test: test-rust test-python
 
 test-rust: need

@@ -48,7 +48,9 @@ def test_both_servers_are_measured_by_every_load(tmp_path: Path) -> None:
             "penstock": 1,
         }
         rate = found["figures"]["rate"]
-        assert rate["ratio"] == rate["penstock"]["median"] / rate["reference"]["median"]
+        ours, theirs = rate["penstock"]["median"], rate["reference"]["median"]
+        # On a busy machine a server may get nothing done in so short a time.
+        assert rate["ratio"] == (ours / theirs if theirs else None)
     assert [*tmp_path.iterdir()] == []
 
 
