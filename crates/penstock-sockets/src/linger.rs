@@ -36,7 +36,9 @@ impl Linger {
     /// A turn has something to read, and did not find it by looking.
     pub fn woken(&mut self, now: Instant) {
         match self.ended.take() {
-            Some(ended) if now.duration_since(ended) <= PROMPT => self.prompt = self.prompt.saturating_add(1),
+            Some(ended) if now.duration_since(ended) <= PROMPT => {
+                self.prompt = self.prompt.saturating_add(1)
+            }
             _ => self.prompt = 0,
         }
         self.resting = self.resting.saturating_sub(1);
