@@ -37,7 +37,7 @@ $(UV): | need
 
 $(VENV)/.packages: pyproject.toml | $(UV)
 	@test -x $(BIN)/python || $(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
-	@$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode maturin --group dev
+	@$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode "maturin>=1.9,<2" --group dev
 	@touch $@
 
 $(KERNEL): $(VENV)/.packages $(CRATES)
