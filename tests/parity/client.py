@@ -22,7 +22,7 @@ from tests.server_process import HOST, POLL_SECONDS
 Entry = tuple[str, ...]
 
 CLOSED: Entry = ("closed",)
-ANSWER_SECONDS_MAX = 5.0  # how long an expected answer may take on a loaded machine
+ANSWER_SECONDS_MAX = 30.0  # how long an expected answer may take on a loaded machine
 READ_BYTES = 1 << 20
 KEY = r"[A-Z2-7]{55}"
 # The INFO values that differ from server to server; one that does not look like this is shown.

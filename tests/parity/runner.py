@@ -17,7 +17,7 @@ from tests.parity.servers import REFERENCE, Server
 
 TAKING = ("gather", "drain")  # steps that take what came before them
 QUIET_SECONDS = 0.08  # recording only
-AWAIT_SECONDS_MAX = 20.0  # for what needs a timer of the server
+AWAIT_SECONDS_MAX = 60.0  # for what needs a timer of the server
 
 
 class MismatchError(Exception):
