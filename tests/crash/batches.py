@@ -6,8 +6,8 @@ committed, some are committed by a message that is not stored.
 
 import json
 import random
-import threading
 
+from tests.crash.client import Client
 from tests.crash.history import read_all
 from tests.crash.wire import Wire, published
 
@@ -46,35 +46,22 @@ class Batches:
             assert found[batch][-1][0] == sequence, f"{self.name}: batch {batch} moved"
 
 
-class BatchPublisher(threading.Thread):
+class BatchPublisher(Client):
     """Sends batches, several at a time and each in one write, until the server is gone."""
 
     def __init__(self, port: int, batches: Batches, seed: int) -> None:
-        super().__init__(daemon=True)
-        self._wire = Wire(port)
+        super().__init__(port)
         self._batches = batches
         self._dice = random.Random(seed)
         self._waiting: set[int] = set()
-        self.failure: AssertionError | None = None
 
-    def run(self) -> None:
-        try:
-            self._wire.send(f"SUB done.{self._batches.name}.* 2\r\n".encode())
-            while True:
-                while len(self._waiting) < IN_FLIGHT_MAX:
-                    self._send()
-                for message in self._wire.read(0.5):
-                    self._answered(int(message.subject.rsplit(".", 1)[1]), message.payload)
-        except OSError:
-            return  # killed
-        except AssertionError as error:
-            self.failure = error
-
-    def finish(self) -> None:
-        self.join(20)
-        self._wire.close()
-        if self.failure:
-            raise self.failure
+    def work(self) -> None:
+        self._wire.send(f"SUB done.{self._batches.name}.* 2\r\n".encode())
+        while True:
+            while len(self._waiting) < IN_FLIGHT_MAX:
+                self._send()
+            for message in self._wire.read(0.5):
+                self._answered(int(message.subject.rsplit(".", 1)[1]), message.payload)
 
     def _send(self) -> None:
         batches, dice = self._batches, self._dice

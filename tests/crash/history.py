@@ -8,7 +8,7 @@ import json
 import time
 from typing import Any
 
-from tests.crash.wire import Message, Wire
+from tests.crash.wire import ANSWER_SECONDS_MAX, Message, Wire
 
 BATCH = 1000
 
@@ -99,7 +99,7 @@ def read_messages(wire: Wire, name: str) -> dict[int, Message]:
         request = json.dumps({"seq": sequence, "batch": BATCH}).encode()
         reply = wire.ask(f"$JS.API.DIRECT.GET.{name}", request)
         done = False
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + ANSWER_SECONDS_MAX
         while not done:
             assert time.monotonic() < deadline, f"{name}: no answer to a read from {sequence}"
             for message in wire.read(1):

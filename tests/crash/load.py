@@ -6,36 +6,30 @@ import random
 import threading
 import time
 
+from tests.crash.client import Client
 from tests.crash.history import History
 from tests.crash.wire import Message, Wire, published
 
 
-class Publisher(threading.Thread):
+class Publisher(Client):
     """Keeps `window` publishes in flight, many in one write, until stopped or disconnected."""
 
     def __init__(self, port: int, history: History, window: int = 500, burst: int = 100) -> None:
-        super().__init__(daemon=True)
-        self._wire = Wire(port)
+        super().__init__(port)
         self._history = history
         self._window = window
         self._burst = burst
         self._waiting: set[int] = set()
         self._stopping = threading.Event()
-        self.failure: AssertionError | None = None
+        self._abandoned = False
 
-    def run(self) -> None:
-        history = self._history
-        inbox = f"acks.{history.name}."
-        try:
-            self._wire.send(f"SUB {inbox}* 2\r\n".encode())
-            while not (self._stopping.is_set() and not self._waiting):
-                if not self._stopping.is_set() and len(self._waiting) <= self._window:
-                    self._publish(inbox)
-                self._take_acks(0.5 if self._waiting else 0.01)
-        except OSError:
-            return  # killed
-        except AssertionError as error:
-            self.failure = error
+    def work(self) -> None:
+        inbox = f"acks.{self._history.name}."
+        self._wire.send(f"SUB {inbox}* 2\r\n".encode())
+        while not self._stopping.is_set() or (self._waiting and not self._abandoned):
+            if not self._stopping.is_set() and len(self._waiting) <= self._window:
+                self._publish(inbox)
+            self._take_acks(0.5 if self._waiting else 0.01)
 
     def stop(self) -> None:
         """Waits for what is in flight."""
@@ -44,15 +38,9 @@ class Publisher(threading.Thread):
 
     def abandon(self) -> None:
         """Does not: some of it will never be answered."""
+        self._abandoned = True
         self._stopping.set()
-        self._waiting.clear()
         self.finish()
-
-    def finish(self) -> None:
-        self.join(20)
-        self._wire.close()
-        if self.failure:
-            raise self.failure
 
     def _publish(self, inbox: str) -> None:
         history = self._history
@@ -72,30 +60,20 @@ class Publisher(threading.Thread):
             self._history.answered(number, json.loads(message.payload))
 
 
-class Meddler(threading.Thread):
+class Meddler(Client):
     """Deletes, purges and edits one stream, and makes and removes others, one request at a time."""
 
     def __init__(self, port: int, history: History, seed: int, passing: dict[str, int]) -> None:
-        super().__init__(daemon=True)
-        self._wire = Wire(port)
+        super().__init__(port)
         self._history = history
         self._random = random.Random(seed)
         self._passing = passing  # other streams: messages promised, -1 for gone, -2 for unknown
-        self._stopping = False
 
-    def run(self) -> None:
+    def work(self) -> None:
         steps = (self._remove, self._remove, self._purge, self._describe, self._come_and_go)
-        try:
-            while not self._stopping:
-                self._random.choice(steps)()
-                time.sleep(0.002)
-        except OSError:
-            return  # killed
-
-    def finish(self) -> None:
-        self._stopping = True
-        self.join(20)
-        self._wire.close()
+        while True:
+            self._random.choice(steps)()
+            time.sleep(0.002)
 
     def _remove(self) -> None:
         history = self._history
@@ -147,34 +125,21 @@ class Meddler(threading.Thread):
             self._passing[name] = -1
 
 
-class Ballast(threading.Thread):
+class Ballast(Client):
     """Large messages into a stream that keeps few: the log fills, so that checkpoints cut it."""
 
     NAME = "BALLAST"
     PAYLOAD = b"." * 900_000
     IN_FLIGHT_MAX = 16
 
-    def __init__(self, port: int) -> None:
-        super().__init__(daemon=True)
-        self._wire = Wire(port)
-        self._stopping = False
-
-    def run(self) -> None:
+    def work(self) -> None:
         in_flight = 0
-        try:
-            self._wire.send(b"SUB ballast 2\r\n")
-            while not self._stopping:
-                if in_flight < self.IN_FLIGHT_MAX:
-                    self._wire.send(published(f"{self.NAME}.x", "ballast", self.PAYLOAD))
-                    in_flight += 1
-                in_flight -= len(self._wire.read(0 if in_flight < self.IN_FLIGHT_MAX else 1))
-        except OSError:
-            return  # killed
-
-    def finish(self) -> None:
-        self._stopping = True
-        self.join(20)
-        self._wire.close()
+        self._wire.send(b"SUB ballast 2\r\n")
+        while True:
+            if in_flight < self.IN_FLIGHT_MAX:
+                self._wire.send(published(f"{self.NAME}.x", "ballast", self.PAYLOAD))
+                in_flight += 1
+            in_flight -= len(self._wire.read(0 if in_flight < self.IN_FLIGHT_MAX else 1))
 
 
 def stream_config(name: str, **fields: object) -> bytes:

@@ -7,10 +7,14 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from tests.crash.tracing import require_strace
+from tests.crash.waiting import SECONDS_MAX
 from tests.server_process import BIN, ServerProcess
 
 PENSTOCK = (str(BIN / "penstock"), "serve")
-WAIT_SECONDS_MAX = 15.0
+WAIT_SECONDS_MAX = SECONDS_MAX
+# Whatever proxy the environment names: it would not find this machine.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Node(ServerProcess):
@@ -20,6 +24,8 @@ class Node(ServerProcess):
     def __init__(
         self, store: Path, jetstream: str = "", wrapper: tuple[str, ...] = (), more: str = ""
     ) -> None:
+        if wrapper:
+            require_strace()
         config = f'jetstream {{ store_dir: "{store}", {jetstream} }}\n{more}\n'
         super().__init__(PENSTOCK, ("-m", "-1"), config, wrapper)
 
@@ -31,7 +37,7 @@ class Node(ServerProcess):
     def health(self) -> tuple[int, dict[str, Any]]:
         url = self.ports["monitoring"][0] + "/healthz"
         try:
-            with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 -- http
+            with _OPENER.open(url, timeout=SECONDS_MAX) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             with error:

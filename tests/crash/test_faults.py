@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.client import wait_load
 from tests.crash.history import History
 from tests.crash.length import IS_LONG
 from tests.crash.load import Publisher, begin_snapshot, create
 from tests.crash.node import Node, wait_health
-from tests.crash.wire import Wire, published
+from tests.crash.tracing import fault
+from tests.crash.wire import Message, Wire, published
 
 FAULTS = ["fdatasync:error=EIO", "pwrite64:error=EIO", "pwrite64:error=ENOSPC"]
-STRACE = ("strace", "-f", "-qq", "-o", "/dev/null", "--seccomp-bpf")
+LOAD = 1000  # acknowledgements before the disk fails
 STOPPED = {  # requests that a stopped stream refuses
     "FILE.x": b"FILE:0:",
     "$JS.API.STREAM.INFO.FILE": b"",
@@ -61,24 +63,19 @@ def check_return(node: Node, history: History) -> None:
         history.check(wire)
 
 
-@pytest.mark.parametrize("fault", FAULTS if IS_LONG else FAULTS[:1])
-def test_a_disk_that_fails(tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize("failing", FAULTS if IS_LONG else FAULTS[:1])
+def test_a_disk_that_fails(tmp_path: Path, failing: str) -> None:
     history = History("FILE")
-    wrapper = (
-        *STRACE,
-        "-e",
-        f"trace={fault.split(':', maxsplit=1)[0]}",
-        "-e",
-        f"inject={fault}:when=30..33",
-    )
-    with Node(tmp_path, wrapper=wrapper) as node:
+    with Node(tmp_path) as node:
         publisher = start_load(node, history)
-        error = wait_health(node, 503)
-        assert ("No space left" if "ENOSPC" in fault else "Input/output error") in error
-        assert str(tmp_path / "jetstream") in error
-        assert error.removeprefix("the commit log stopped: ") in node.log
-        check_outage(node)
-        publisher.abandon()
+        wait_load([publisher], lambda: len(history.acked), LOAD)
+        with fault(node.pid, failing):
+            error = wait_health(node, 503)
+            assert ("No space left" if "ENOSPC" in failing else "Input/output error") in error
+            assert str(tmp_path / "jetstream") in error
+            assert error.removeprefix("the commit log stopped: ") in node.log
+            check_outage(node)
+            publisher.abandon()
         wait_health(node, 200)
         check_return(node, history)
     with Node(tmp_path) as node:
@@ -87,41 +84,49 @@ def test_a_disk_that_fails(tmp_path: Path, fault: str) -> None:
 
 def test_a_snapshot_does_not_outlive_the_log(tmp_path: Path) -> None:
     """What was walked before may be what the outage has taken back; one in memory goes on."""
-    wrapper = (*STRACE, "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO:when=40")
-    with Node(tmp_path, wrapper=wrapper) as node, contextlib.closing(Wire(node.port)) as wire:
-        file = begin_snapshot(wire, "FILE")
+    with Node(tmp_path) as node, contextlib.closing(Wire(node.port)) as wire:
         memory = begin_snapshot(wire, "MEMORY")
-        while node.health()[0] == 200:
-            wire.ask("FILE.x", b"will fail at some time")
-        wait_health(node, 200)
-        wire.send(published(file.reply, "", b""))
-        ended = wire.wait("deliver.FILE")
-        assert ended.headers == b"NATS/1.0 500 the commit log stopped\r\n\r\n"
-        wire.send(published(memory.reply, "", b""))
-        assert len(wire.wait("deliver.MEMORY").payload) == 1024
+        begin_snapshot(wire, "FILE")
+        with fault(node.pid, "fdatasync:error=EIO"):
+            wire.send(published("FILE.x", "", b"fails"))
+            ended = wire.wait("deliver.FILE")
+            assert ended.headers == b"NATS/1.0 500 the commit log stopped\r\n\r\n"
+            memory = next_chunk(wire, memory)
+        while node.health()[0] != 200:
+            memory = next_chunk(wire, memory)  # it does not wait for long
+            time.sleep(0.05)
+        next_chunk(wire, memory)
 
 
+def next_chunk(wire: Wire, chunk: Message) -> Message:
+    wire.send(published(chunk.reply, "", b""))
+    found = wire.wait(chunk.subject)
+    assert len(found.payload) == 1024, found
+    return found
+
+
+@pytest.mark.timeout(400)
 @pytest.mark.skipif(not IS_LONG, reason="waits for a slow disk; part of make campaign")
 def test_a_disk_that_is_too_slow(tmp_path: Path) -> None:
     """What is ahead of the disk is bounded: above, publishers are told, and nobody is forgotten."""
     count, payload = 130, b"." * 900_000
-    slow = "inject=fdatasync:delay_enter=3000000:when=12+"
-    wrapper = (*STRACE, "-e", "trace=fdatasync", "-e", slow)
-    with Node(tmp_path, wrapper=wrapper) as node, contextlib.closing(Wire(node.port)) as wire:
+    slow = "fdatasync:delay_enter=3000000"
+    with Node(tmp_path) as node, contextlib.closing(Wire(node.port)) as wire:
         create(wire, "FILE")
-        wire.send(b"SUB slow.* 7\r\n")
-        for number in range(count):
-            wire.send(published("FILE.x", f"slow.{number}", payload))
-        acked: list[int] = []
-        refused = 0
-        deadline = time.monotonic() + 60
-        while len(acked) + refused < count:
-            assert time.monotonic() < deadline, f"{len(acked)} and {refused} answered"
-            for message in wire.read(1):
-                answer = json.loads(message.payload)
-                refused += answer.get("error", {}).get("err_code") == 10167
-                acked += [answer["seq"]] if "error" not in answer else []
+        with fault(node.pid, slow):
+            wire.send(b"SUB slow.* 7\r\n")
+            for number in range(count):
+                wire.send(published("FILE.x", f"slow.{number}", payload))
+            acked: list[int] = []
+            refused = 0
+            deadline = time.monotonic() + 300
+            while len(acked) + refused < count:
+                assert time.monotonic() < deadline, f"{len(acked)} and {refused} answered"
+                for message in wire.read(1):
+                    answer = json.loads(message.payload)
+                    refused += answer.get("error", {}).get("err_code") == 10167
+                    acked += [answer["seq"]] if "error" not in answer else []
         assert refused > 0
         assert sorted(acked) == [*range(1, len(acked) + 1)]
-        info = wire.request("$JS.API.STREAM.INFO.FILE", seconds_max=20)
+        info = wire.request("$JS.API.STREAM.INFO.FILE")
         assert info["state"]["messages"] == len(acked)

@@ -22,7 +22,7 @@ TIERS = {"ES": ("MAD", "BCN"), "DE": ("BER", "MUC"), "US": ("NYC",), "EU": ("ES2
          "NA": ("US",), "WORLD": ("EU", "NA")}  # fmt: skip
 MIRRORS = {"ES2": "ES"}
 PAGES = ("home", "shop")
-WAIT_SECONDS_MAX = 30.0
+WAIT_SECONDS_MAX = 60.0
 
 
 def source(name: str, into: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ stopped, is what a machine would find after its power went: synced bytes are the
 """
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from types import TracebackType
@@ -16,17 +17,26 @@ import pytest
 class Volume:
     """An image, mounted as long as the `with` lasts."""
 
-    def __init__(self, home: Path, mebibytes: int = 0, image: Path | None = None) -> None:
+    def __init__(
+        self, home: Path, mebibytes: int = 0, image: Path | None = None, options: str = ""
+    ) -> None:
         self.image = image or home / "disk.img"
+        self.options = options
         self.path = home / f"mounted-{self.image.stem}"
         if image is None:
             with self.image.open("wb") as file:
                 file.truncate(mebibytes << 20)
+            if shutil.which("mkfs.ext4") is None:
+                pytest.skip("mkfs.ext4 is not installed")
             subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", str(self.image)], check=True)
 
     def __enter__(self) -> Self:
+        for program in ("mount", "umount"):
+            if shutil.which(program) is None:
+                pytest.skip(f"{program} is not installed")
         self.path.mkdir()
-        command = ["mount", "-o", "loop", str(self.image), str(self.path)]
+        options = ",".join(filter(None, ("loop", self.options)))
+        command = ["mount", "-o", options, str(self.image), str(self.path)]
         mounted = subprocess.run(command, capture_output=True, text=True, check=False)
         if mounted.returncode:
             pytest.skip(f"nothing can be mounted here: {mounted.stderr.strip()}")
@@ -44,7 +54,7 @@ class Volume:
         """The disk as it is now, without what was not synced."""
         copy = self.image.with_name("cut.img")
         subprocess.run(["cp", "--sparse=always", str(self.image), str(copy)], check=True)
-        return Volume(self.image.parent, image=copy)
+        return Volume(self.image.parent, image=copy, options=self.options)
 
 
 def require_root() -> None:

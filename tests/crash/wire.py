@@ -1,5 +1,6 @@
 """A client on a plain socket: many publishes in one write, and nothing hidden by a library."""
 
+import contextlib
 import json
 import select
 import socket
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tests.server_process import HOST
 
+ANSWER_SECONDS_MAX = 60.0  # a loaded machine with a slow disk; usually milliseconds
 CONNECT = b'CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true}\r\n'
 
 
@@ -23,20 +25,32 @@ class Wire:
     """One connection."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection((HOST, port), timeout=10)
+        self._socket = socket.create_connection((HOST, port), ANSWER_SECONDS_MAX)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = bytearray()
         self._needed = 0  # bytes that make the next message whole
         self._unread: list[Message] = []  # came together with one that was waited for
         self._requests = 0
+        self._is_hung_up = False
         self._inbox = f"_INBOX.{self._socket.getsockname()[1]}."
         self.send(CONNECT + f"SUB {self._inbox}* 1\r\n".encode())
 
     def close(self) -> None:
         self._socket.close()
 
+    def hang_up(self) -> None:
+        """What has arrived can be read, and then it is as if the server had closed; a thread that
+        waits for more notices, and so does one that waits for room to send."""
+        self._is_hung_up = True
+        with contextlib.suppress(OSError):  # the server has closed
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def send(self, data: bytes) -> None:
-        self._socket.sendall(data)
+        try:
+            self._socket.sendall(data)
+        except BrokenPipeError:
+            if not self._is_hung_up:
+                raise
 
     def read(self, seconds_max: float) -> list[Message]:
         """What arrived, after waiting for something for a while."""
@@ -52,7 +66,9 @@ class Wire:
         self._buffer += data
         return self._parsed() if len(self._buffer) >= self._needed else []
 
-    def request(self, subject: str, payload: bytes = b"", seconds_max: float = 5.0) -> Any:
+    def request(
+        self, subject: str, payload: bytes = b"", seconds_max: float = ANSWER_SECONDS_MAX
+    ) -> Any:
         """One request, its reply as JSON."""
         reply = self.ask(subject, payload)
         return json.loads(self.wait(reply, seconds_max).payload)
@@ -63,10 +79,10 @@ class Wire:
         self.send(published(subject, reply, payload, headers))
         return reply
 
-    def wait(self, subject: str, seconds_max: float = 5.0) -> Message:
+    def wait(self, subject: str, seconds_max: float = ANSWER_SECONDS_MAX) -> Message:
         return self._wait(subject.__eq__, subject, seconds_max)
 
-    def wait_any(self, prefix: str, seconds_max: float = 5.0) -> Message:
+    def wait_any(self, prefix: str, seconds_max: float = ANSWER_SECONDS_MAX) -> Message:
         """The next one whose subject starts so."""
         return self._wait(lambda subject: subject.startswith(prefix), prefix, seconds_max)
 

@@ -4,9 +4,12 @@ Of every message it says something: that it is done, with an answer or without, 
 again, or nothing at all. Only what was answered is a promise.
 """
 
+import json
 import random
-import threading
+import time
 
+from tests.crash.client import Client
+from tests.crash.waiting import SECONDS_MAX
 from tests.crash.wire import Message, Wire, published
 
 BATCH = 200
@@ -26,6 +29,10 @@ class Work:
     def next_subject(self) -> str:
         return f"$JS.API.CONSUMER.MSG.NEXT.{self.stream}.{self.consumer}"
 
+    @property
+    def info_subject(self) -> str:
+        return f"$JS.API.CONSUMER.INFO.{self.stream}.{self.consumer}"
+
     def seen(self, message: Message, promised: set[int]) -> int:
         """The sequence of a delivery; it must not be one that was promised before to be done."""
         words = message.reply.split(".")
@@ -36,36 +43,23 @@ class Work:
         return sequence
 
 
-class Worker(threading.Thread):
+class Worker(Client):
     """Fetches and answers until it is disconnected."""
 
     def __init__(self, port: int, work: Work, seed: int) -> None:
-        super().__init__(daemon=True)
-        self._wire = Wire(port)
+        super().__init__(port)
         self._work = work
         self._random = random.Random(seed)
         # What was promised before this start, and on this connection: another one's answer may
         # overtake a delivery that was on its way.
         self._promised = {*work.promised}
-        self.failure: AssertionError | None = None
 
-    def run(self) -> None:
+    def work(self) -> None:
         self._wire.send(b"SUB work 2\r\nSUB done.* 3\r\n")
-        try:
-            while True:
-                body = b'{"batch":%d,"expires":200000000}' % BATCH
-                self._wire.send(published(self._work.next_subject, "work", body))
-                self._take_batch()
-        except OSError:
-            return  # killed
-        except AssertionError as error:
-            self.failure = error
-
-    def finish(self) -> None:
-        self.join(20)
-        self._wire.close()
-        if self.failure:
-            raise self.failure
+        while True:
+            body = b'{"batch":%d,"expires":200000000}' % BATCH
+            self._wire.send(published(self._work.next_subject, "work", body))
+            self._take_batch()
 
     def _take_batch(self) -> None:
         taken = 0
@@ -96,24 +90,33 @@ class Worker(threading.Thread):
 
 
 def work_off(wire: Wire, work: Work) -> set[int]:
-    """Takes everything that is left, until nothing comes any more; what was delivered."""
-    wire.send(b"SUB rest 4\r\nSUB told.* 5\r\n")
+    """Takes everything that is left, until the consumer has nothing more; what was delivered."""
+    wire.send(b"SUB rest 4\r\nSUB told.* 5\r\nSUB figures 6\r\n")
     left: set[int] = set()
-    body = b'{"batch":%d,"expires":3000000000}' % BATCH
-    wire.send(published(work.next_subject, "rest", body))
-    batch = 0
+    body = b'{"batch":%d,"expires":1000000000}' % BATCH
+    ask_for_more = published(work.next_subject, "rest", body)
+    ask_for_figures = published(work.info_subject, "figures", b"")
+    wire.send(ask_for_more)
+    taken, deadline = 0, time.monotonic() + SECONDS_MAX
     while True:
+        assert time.monotonic() < deadline, "there is always something left"
         frames = []
-        for message in wire.read(10.0):
+        for message in wire.read(1.0):
             if message.subject.startswith("told."):
                 work.promised.add(int(message.subject[5:]))
-            elif message.subject == "rest":
-                return left
+            elif message.subject == "rest":  # a status: the request ran out, perhaps too early
+                frames.append(ask_for_figures)
+            elif message.subject == "figures":
+                figures = json.loads(message.payload)
+                if not figures["num_pending"] and not figures["num_ack_pending"]:
+                    return left
+                taken = 0
+                frames.append(ask_for_more)
             else:
                 sequence = work.seen(message, work.promised)
                 left.add(sequence)
                 frames.append(published(message.reply, f"told.{sequence}", b""))
-                batch += 1
-                if batch % BATCH == 0:
-                    frames.append(published(work.next_subject, "rest", body))
+                taken += 1
+                if taken % BATCH == 0:
+                    frames.append(ask_for_more)
         wire.send(b"".join(frames))
