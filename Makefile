@@ -108,8 +108,7 @@ campaign: build
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest tests/properties tests/unit tests/conformance/test_duplicate_window.py --hypothesis-seed=$(SEED)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) SEED=$(SEED) cargo test --release -p penstock-wire --test fuzz -- --ignored --nocapture
 	SEED=$(SEED) PENSTOCK_KILLS=$(KILLS) PENSTOCK_CUTS=10 PENSTOCK_DAMAGES=20 $(BIN)/python -m pytest tests/crash
-	SEED=$(SEED) PENSTOCK_SPARK_ROWS=200000 PENSTOCK_SPARK_KILLS=10 PENSTOCK_SPARK_SERVER_KILLS=5 $(BIN)/python -m pytest tests/spark/test_exactly_once.py tests/spark/test_rollup_kills.py tests/spark/test_cluster.py tests/spark/test_nats_cluster.py tests/spark/test_plain_pipelines.py tests/spark/test_tables_runs.py tests/spark/test_archive_pipelines.py
-	SEED=$(SEED) PENSTOCK_SPARK_KILLS=10 $(BIN)/python -m pytest tests/spark/test_archive.py tests/spark/test_restore.py -k killed
+	SEED=$(SEED) PENSTOCK_SPARK_ROWS=200000 PENSTOCK_SPARK_KILLS=10 PENSTOCK_SPARK_SERVER_KILLS=5 $(BIN)/python -m pytest tests/spark
 
 clean:
 	rm -rf $(VENV) $(INTEROP) build dist target

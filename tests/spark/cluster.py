@@ -16,7 +16,7 @@ from typing import Self
 import pyspark
 
 HOME = Path(pyspark.__file__).parent
-START_SECONDS_MAX = 60.0
+START_SECONDS_MAX = 240.0  # of each process; a few seconds, idle
 POLL_SECONDS = 0.05
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"

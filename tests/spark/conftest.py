@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NUMBERS = count(1)
+TEST_SECONDS_MAX = 400  # a Spark of its own takes half a minute, idle
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of this folder that do not say how long they may take have longer than others."""
+    folder = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(folder) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS_MAX))
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-import socket
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,9 +14,10 @@ from nats.errors import Error
 
 from tests.parity.servers import REFERENCE
 from tests.server_process import HOST, ServerProcess
+from tests.spark.ports import free_ports
 
 NAMES = ("one", "two", "three")
-SECONDS_MAX = 60.0  # for an election; a second or five if the machine has time
+SECONDS_MAX = 240.0  # for an election; a second or five if the machine has time
 POLL_SECONDS = 0.2
 
 
@@ -30,7 +30,7 @@ class NatsCluster:
         self.servers: dict[str, ServerProcess] = {}
 
     def __enter__(self) -> Self:
-        ports = _free_ports(len(NAMES))
+        ports = free_ports(len(NAMES))  # routes name each other before a server runs
         routes = ", ".join(f"nats://{HOST}:{port}" for port in ports)
         with ExitStack() as starting:
             for name, port in zip(NAMES, ports, strict=True):
@@ -91,12 +91,3 @@ async def _answer(url: str, place: str, request: bytes) -> dict[str, Any]:
     finally:
         await client.close()
     raise AssertionError(f"{place}: {told}")
-
-
-def _free_ports(count: int) -> list[int]:
-    """Routes name each other, so they must be known before a server runs."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(closing(socket.socket())) for _ in range(count)]
-        for one in sockets:
-            one.bind((HOST, 0))
-        return [one.getsockname()[1] for one in sockets]

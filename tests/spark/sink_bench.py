@@ -8,6 +8,7 @@ up.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -26,9 +27,11 @@ from pyspark_jetstream.sink_plan import Plan, plan_of
 from pyspark_jetstream.sink_schema import columns_of
 from pyspark_jetstream.sink_task import Task
 from tests.parity.servers import Server
+from tests.spark.streams import ANSWER_SECONDS_MAX
 
 T = TypeVar("T")
 TASK = Task("query", 0, 0)
+PROGRAM_SECONDS_MAX = 300.0
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,10 @@ class Bench:
 
     def run(self, program: Callable[[JetStream], Awaitable[T]]) -> T:
         async def connected() -> T:
-            async with client.connect(self.url) as js:
+            async with patient(self.url) as js:
                 return await program(js)
 
-        return asyncio.run(asyncio.wait_for(connected(), 60))
+        return asyncio.run(asyncio.wait_for(connected(), PROGRAM_SECONDS_MAX))
 
     def plan(self, schema: pa.Schema, url: str = "", **options: str) -> Plan:
         given = {
@@ -110,7 +113,7 @@ class Bench:
             pull = await js.pull_subscribe("", stream=self.name, config=reader)
             found: list[Stored] = []
             while len(found) < count:
-                for message in await pull.fetch(min(1000, count - len(found)), timeout=10):
+                for message in await pull.fetch(min(1000, count - len(found)), ANSWER_SECONDS_MAX):
                     seq = message.metadata.sequence.stream
                     headers = message.headers or {}
                     found.append(Stored(seq, message.subject, message.data, headers))
@@ -122,6 +125,12 @@ class Bench:
         return [
             json.loads(one.headers[HEADER]) for one in self.everything() if HEADER in one.headers
         ]
+
+
+def patient(url: str) -> AbstractAsyncContextManager[JetStream]:
+    """A client that waits for a loaded machine."""
+    seconds = ANSWER_SECONDS_MAX
+    return client.connect(url, timeout=seconds, connect_timeout=seconds)
 
 
 def rows(bench: Bench, count: int, pieces: int = 3) -> list[pa.RecordBatch]:

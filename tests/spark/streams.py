@@ -11,6 +11,10 @@ from nats.aio.client import Client
 from tests.parity.servers import Server
 
 WINDOW = 500  # publishes on their way at a time
+ANSWER_SECONDS_MAX = 60.0  # a loaded machine whose disk stalls; idle: milliseconds
+QUERY_SECONDS_MAX = 300  # of a query that takes a few
+# Of a duplicate window: between two runs of a query, a busy machine may take minutes.
+AN_HOUR_NS = 3_600_000_000_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ def api(server: Server, place: str, request: dict[str, Any] | None = None) -> di
 
     async def ask(client: Client) -> dict[str, Any]:
         payload = json.dumps(request).encode() if request is not None else b""
-        answer = await client.request(f"$JS.API.{place}", payload, timeout=10)
+        answer = await client.request(f"$JS.API.{place}", payload, timeout=ANSWER_SECONDS_MAX)
         told: dict[str, Any] = json.loads(answer.data)
         assert "error" not in told, told
         return told

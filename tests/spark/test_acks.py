@@ -14,7 +14,7 @@ from penstock.pipelines.acks import latency
 from penstock.pipelines.acks.terms import terms_of
 from penstock.pipelines.catalog import ParameterError, find
 from tests.parity.servers import Server
-from tests.spark.streams import make
+from tests.spark.streams import ANSWER_SECONDS_MAX, make
 from tests.spark.test_pipelines import FLAWED, java, run  # noqa: F401 -- java is a fixture
 
 if TYPE_CHECKING:
@@ -99,23 +99,22 @@ def test_what_cannot_be_is_named(given: dict[str, str], problem: str) -> None:
 async def consume(url: str, name: str) -> None:
     """Ten orders: each acknowledged, one of them not at first."""
     client = await nats.connect(url)
-    js = client.jetstream()
+    js = client.jetstream(timeout=ANSWER_SECONDS_MAX)
     for number in range(10):
         await js.publish(f"{name}.order", b"%d" % number)
-    config = ConsumerConfig(durable_name="worker", sample_freq="100%", ack_wait=30)
+    config = ConsumerConfig(durable_name="worker", sample_freq="100%", ack_wait=600)
     pull = await js.pull_subscribe(f"{name}.order", "worker", config=config)
-    first, *others = await pull.fetch(10)
+    first, *others = await pull.fetch(10, ANSWER_SECONDS_MAX)
     await first.nak()
-    (again,) = await pull.fetch(1)
+    (again,) = await pull.fetch(1, ANSWER_SECONDS_MAX)
     for message in (*others, again):
-        await message.ack_sync()
+        await message.ack_sync(ANSWER_SECONDS_MAX)
     behind = await js.subscribe(f"{SAMPLES}.{name}.>", ordered_consumer=True)
     for _ in range(10):  # samples come behind their acknowledgements
-        await behind.next_msg(timeout=10)
+        await behind.next_msg(ANSWER_SECONDS_MAX)
     await client.close()
 
 
-@pytest.mark.timeout(300)  # a Spark of its own takes half a minute, idle
 @pytest.mark.usefixtures("java")
 def test_samples_of_a_server(streaming: Server, name: str, tmp_path: Path) -> None:
     make(streaming, name)

@@ -14,7 +14,7 @@ from tests.spark.plain_run import spark_pipelines
 from tests.spark.streams import Published, api, make, numbered, publish
 from tests.spark.test_pipelines import java, run  # noqa: F401 -- java is a fixture
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("java")]  # each starts Spark twice
+pytestmark = [pytest.mark.timeout(640), pytest.mark.usefixtures("java")]  # each starts Spark twice
 
 
 def archived_messages(path: Path) -> list[dict[str, Any]]:

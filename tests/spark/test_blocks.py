@@ -21,7 +21,14 @@ from pyspark_jetstream.ranges import Range
 from pyspark_jetstream.reading import read_range
 from pyspark_jetstream.rows import arrow_schema, row_type
 from tests.parity.servers import PENSTOCK, Server
-from tests.spark.streams import Published, api, make, numbered, publish
+from tests.spark.streams import (
+    QUERY_SECONDS_MAX,
+    Published,
+    api,
+    make,
+    numbered,
+    publish,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -227,7 +234,7 @@ def test_a_streaming_read_of_files(spark: "SparkSession", server: Server, tmp_pa
         ).load()
         writer = frame.writeStream.format("parquet").trigger(availableNow=True)
         places = {"path": str(tmp_path / "rows"), "checkpointLocation": str(tmp_path / "marks")}
-        writer.options(**places).start().awaitTermination(60)
+        assert writer.options(**places).start().awaitTermination(QUERY_SECONDS_MAX)
         found = spark.read.parquet(str(tmp_path / "rows")).select("seq").collect()
         return sorted(row.seq for row in found)
 

@@ -1,7 +1,6 @@
 """Connections: who is let in, and what a break in the middle of a read costs."""
 
 import json
-import socket
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from pyspark_jetstream.sink_plan import plan_of
 from pyspark_jetstream.stream_facts import look
 from tests.parity.servers import IMPLEMENTATIONS, REFERENCE, Implementation, Server
 from tests.spark.keys import certificate, operator, user_key
+from tests.spark.ports import free_port
 from tests.spark.sink_bench import TASK, in_order, numbered
 from tests.spark.streams import Published, make, publish
 
@@ -62,12 +62,6 @@ def test_a_server_without_jetstream_says_so(implementation: Implementation) -> N
         refused,
     ):
         connection.api("STREAM.INFO.A")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @both

@@ -14,6 +14,7 @@ pytest.importorskip("pyspark")
 
 from tests.spark.length import long
 from tests.spark.nats_cluster import NatsCluster
+from tests.spark.streams import AN_HOUR_NS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 ROWS = 3000
 ROWS_PER_BATCH = "200"
 ATTEMPTS_MAX = 5
-QUERY_SECONDS_MAX = 120
+QUERY_SECONDS_MAX = 280
 POLL_SECONDS = 0.05
 
-pytestmark = [long, pytest.mark.timeout(600)]
+pytestmark = [long, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,8 @@ def test_a_leader_that_stops_costs_nothing(
 ) -> None:
     """The one of what is read, or of what is written. A query that fails is started again."""
     target = f"{mode}{role}"
-    cluster.make(target, subjects=[f"{target}.>", f"ledger.{target}.>"], allow_atomic=True)
+    subjects = [f"{target}.>", f"ledger.{target}.>"]
+    cluster.make(target, subjects=subjects, allow_atomic=True, duplicate_window=AN_HOUR_NS)
     stream = target if role == "target" else role
     query = started(spark, cluster, target, mode, tmp_path)
     until = time.monotonic() + QUERY_SECONDS_MAX

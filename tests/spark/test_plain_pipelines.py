@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
 
 from penstock.pipelines.catalog import find
 from tests.parity.servers import PENSTOCK, Server
@@ -16,8 +15,6 @@ from tests.spark.streams import Published, connected, make, publish
 from tests.spark.test_acks import sample
 from tests.spark.test_pipelines import java  # noqa: F401 -- java is a fixture
 from tests.spark.test_rollup import KEYS, orders
-
-pytestmark = pytest.mark.timeout(300)  # a Spark of its own takes half a minute, idle
 
 SPEC = """
 name: mine

@@ -21,7 +21,6 @@ asyncio.run(told) if told else None
 """
 
 
-@pytest.mark.timeout(300)
 def test_the_quick_start_prints_what_it_says(tmp_path: Path) -> None:
     code, output = blocks_of(PAGE)[:2]
     ran = subprocess.run(

@@ -21,7 +21,16 @@ from pyspark_jetstream_archive.folder import ArchiveError
 from tests.parity.servers import Server
 from tests.spark.archiving import archived
 from tests.spark.restoring import restored, told
-from tests.spark.streams import Published, api, connected, make, numbered, publish
+from tests.spark.streams import (
+    AN_HOUR_NS,
+    ANSWER_SECONDS_MAX,
+    Published,
+    api,
+    connected,
+    make,
+    numbered,
+    publish,
+)
 from tests.spark.test_exactly_once import kill
 from tests.spark.test_pipelines import java  # noqa: F401 -- a fixture
 from tests.spark.test_rollup import forget_last_commit
@@ -42,7 +51,7 @@ def stored(server: Server, name: str, subject: str) -> list[Stored]:
     """Messages in the order of the stream."""
 
     async def read(client: nats.NATS) -> list[Stored]:
-        js, sequence, found = client.jetstream(), 1, []
+        js, sequence, found = client.jetstream(timeout=ANSWER_SECONDS_MAX), 1, []
         while True:
             try:
                 message = await js.get_msg(name, sequence, subject=subject, next=True)
@@ -58,7 +67,7 @@ def stored(server: Server, name: str, subject: str) -> list[Stored]:
 
 def make_target(server: Server, name: str, subjects: list[str], **config: Any) -> None:
     subjects = [*subjects, f"spark_ledger.{name}.>"]
-    make(server, name, subjects=subjects, allow_atomic=True, **config)
+    make(server, name, subjects=subjects, allow_atomic=True, duplicate_window=AN_HOUR_NS, **config)
 
 
 @pytest.fixture
@@ -162,7 +171,7 @@ def test_counters_come_to_their_values(
 async def _kept(server: str, bucket: str, keys: list[str]) -> dict[str, bytes | None]:
     client = await nats.connect(server)
     try:
-        kv = await client.jetstream().key_value(bucket)
+        kv = await client.jetstream(timeout=ANSWER_SECONDS_MAX).key_value(bucket)
         found: dict[str, bytes | None] = {}
         for key in keys:
             try:
@@ -186,15 +195,16 @@ def test_a_bucket_has_the_keys_that_it_had(
         "allow_msg_ttl": True,
         "subject_delete_marker_ttl": 3600 * 10**9,
     }
-    short = {"subject_delete_marker_ttl": 10**9}  # lifetimes of messages are no shorter than it
+    # Lifetimes of messages are no shorter than it; long enough to be updated before it ends.
+    short = {"subject_delete_marker_ttl": 3 * 10**9}
     make(streaming, f"KV_{name}", **config | short)
-    publish(streaming, [Published(f"$KV.{name}.expired", b"1", {"Nats-TTL": "1s"})])
+    publish(streaming, [Published(f"$KV.{name}.expired", b"1", {"Nats-TTL": "3s"})])
     update = {"name": f"KV_{name}", "storage": "file", "allow_direct": True, **config}
     api(streaming, f"STREAM.UPDATE.KV_{name}", update)  # its marker shall stay
     keys = ["kept", "deleted", "purged", "again", "expired"]
 
     async def fill(client: nats.NATS) -> None:
-        js = client.jetstream()
+        js = client.jetstream(timeout=ANSWER_SECONDS_MAX)
         kv = await js.key_value(name)
         for key in keys[:-1]:
             await kv.put(key, b"1")
@@ -284,7 +294,7 @@ def test_counters_go_to_counters(
 # Killed
 
 
-@pytest.mark.timeout(180 + 60 * KILLS)
+@pytest.mark.timeout(400 + 200 * KILLS)  # each starts Spark
 @pytest.mark.usefixtures("java")
 def test_a_restore_that_is_killed_again_and_again_is_one(
     spark: "SparkSession", penstock_streaming: Server, name: str, tmp_path: Path, path: Path

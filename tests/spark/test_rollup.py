@@ -14,7 +14,7 @@ from penstock.pipelines.rollup.target import target_of
 from penstock.pipelines.rollup.terms import Terms, terms_of
 from penstock.pipelines.rollup.windows import COLUMNS, STATE, as_increments, as_messages, windows
 from tests.parity.servers import Server
-from tests.spark.streams import Published, api, make, publish
+from tests.spark.streams import AN_HOUR_NS, Published, api, make, publish
 from tests.spark.test_pipelines import java, run  # noqa: F401 -- java is a fixture
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def test_a_window_is_written_once_though_its_batch_is_run_again(
     target = f"{name}T"
     make(streaming, name)
     subjects = [f"{target}.>", f"spark_ledger.{target}.>"]
-    make(streaming, target, subjects=subjects, allow_atomic=is_atomic)
+    make(streaming, target, subjects=subjects, allow_atomic=is_atomic, duplicate_window=AN_HOUR_NS)
     terms = told(stream=name, target=target, prefix=target, by="part:2", value="n", time="at")
     publish(streaming, orders(name, range(3)))
     for _ in range(2):
@@ -274,6 +274,7 @@ def test_counters_take_each_window_once(
         subjects=[f"{target}.>", f"spark_ledger.{target}.>"],
         allow_msg_counter=True,
         allow_atomic=is_atomic,
+        duplicate_window=AN_HOUR_NS,
     )
     terms = told(stream=name, target=target, prefix=target, by="part:2", value="n", time="at")
     publish(streaming, orders(name, range(4)))
@@ -296,7 +297,7 @@ def values_of(rows: list[Mapping[str, Any]]) -> dict[str, int]:
     return {row["subject"]: int(row["value"]) for row in rows}
 
 
-@pytest.mark.timeout(300)  # a Spark of its own takes half a minute, idle
+@pytest.mark.timeout(640)  # it runs Spark twice
 @pytest.mark.usefixtures("java")
 def test_a_run_goes_on_where_the_last_one_was(
     penstock_streaming: Server, name: str, tmp_path: Path

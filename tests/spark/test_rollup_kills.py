@@ -24,7 +24,7 @@ from tests.parity.servers import PENSTOCK, Server
 from tests.server_process import BIN
 from tests.spark.length import long
 from tests.spark.sink_bench import Bench
-from tests.spark.streams import Published, api, make, publish
+from tests.spark.streams import AN_HOUR_NS, Published, api, make, publish
 from tests.spark.test_exactly_once import kill
 from tests.spark.test_pipelines import java  # noqa: F401 -- a fixture
 from tests.spark.test_rollup import at
@@ -34,7 +34,6 @@ KILLS = int(os.environ.get("PENSTOCK_SPARK_KILLS", "10")) // 2  # of each pipeli
 KEYS = 400
 MINUTES = 40
 POLL_SECONDS = 0.02
-AN_HOUR_NS = 3_600_000_000_000  # a busy machine takes minutes to start Spark again
 TARGETS: dict[str, dict[str, Any]] = {
     "IDS": {},
     "BATCHES": {"allow_atomic": True},

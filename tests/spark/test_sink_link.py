@@ -1,7 +1,6 @@
 """The sink's way to its server: let in or not, encrypted, gone for a while, too busy."""
 
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from pyspark_jetstream.sink import write_partition
 from pyspark_jetstream.sink_errors import ServerSilentError, SinkError
 from pyspark_jetstream.sink_link import PATIENCE_SECONDS, Link
 from tests.parity.servers import IMPLEMENTATIONS, REFERENCE, Implementation, Server
+from tests.spark.ports import free_port
 from tests.spark.sink_bench import TASK, Bench, bench, in_order, payloads, rows
 
 __all__ = ["bench"]  # a fixture
@@ -22,21 +22,16 @@ MODES = ("msgid", "batch")
 both = pytest.mark.parametrize("implementation", IMPLEMENTATIONS, ids=lambda one: one.name)
 
 
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return str(free.getsockname()[1])
-
-
 @both
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_outlives_its_server(
     implementation: Implementation, mode: str, tmp_path: Path
 ) -> None:
     """Killed with rows on their way and started again, it has every row once."""
-    flags = ("-js", "-sd", str(tmp_path), "-p", free_port())
+    flags = ("-js", "-sd", str(tmp_path), "-p", str(free_port()))
     running = [Server(implementation, flags)]
     bench = Bench(running[0].url, "ROWS")
-    bench.create(allow_atomic=True)
+    bench.create(allow_atomic=True, duplicate_window=3600)  # starting takes a busy machine long
     batches = rows(bench, 20_000, pieces=10)
 
     def killing() -> Iterator[pa.RecordBatch]:

@@ -83,7 +83,7 @@ class Copy:
 def test_a_batch_that_is_run_again_adds_nothing(
     spark: SparkSession, bench: Bench, mode: str, tmp_path: Path
 ) -> None:
-    bench.create(allow_atomic=True)
+    bench.create(allow_atomic=True, duplicate_window=3600)
     copy = Copy(spark, bench, mode, tmp_path)
     copy.grow(0, ROWS)
     copy.run()

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark")
 
 from penstock.pipelines.errors import reason
 from tests.parity.servers import Server
-from tests.spark.streams import api, make, numbered, publish
+from tests.spark.streams import QUERY_SECONDS_MAX, api, make, numbered, publish
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,7 @@ class Run:
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(60)
+        assert query.awaitTermination(QUERY_SECONDS_MAX)
         return query
 
     def rows(self) -> list[tuple[str, int]]:
@@ -156,5 +156,5 @@ def test_wrong_options_before_a_query(
     frame = reader.options(servers=streaming.url, stream=name).load()
     query = frame.writeStream.format("noop").trigger(availableNow=True).start()
     with pytest.raises(Exception) as raised:
-        query.awaitTermination(60)
+        query.awaitTermination(QUERY_SECONDS_MAX)
     assert reason(raised.value).startswith(told)

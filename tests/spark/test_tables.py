@@ -21,7 +21,7 @@ from penstock.pipelines.tables.feed import current_changes, new_changes
 from penstock.pipelines.tables.outcome import stale
 from penstock.pipelines.tables.terms import Terms, table_of, terms_of
 from tests.parity.servers import Server
-from tests.spark.streams import api, connected, make
+from tests.spark.streams import ANSWER_SECONDS_MAX, api, connected, make
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -47,7 +47,7 @@ def make_bucket(server: Server, name: str, history: int = 1, **config: Any) -> N
 
 def with_bucket(server: Server, name: str, work: Work) -> Any:
     async def main(client: Client) -> Any:
-        js = client.jetstream()
+        js = client.jetstream(timeout=ANSWER_SECONDS_MAX)
         return await work(js, await js.key_value(name))
 
     return connected(server, main)
@@ -207,7 +207,7 @@ def test_a_marker_is_no_value(
         await kv.put("stays", b"1")
         await kv.create("ends", b"2", msg_ttl=1)
         watcher = await kv.watch("ends")
-        while (entry := await watcher.updates(timeout=30)) is None or entry.value:
+        while (entry := await watcher.updates(timeout=ANSWER_SECONDS_MAX)) is None or entry.value:
             pass
         await watcher.stop()
 
@@ -255,7 +255,7 @@ def test_a_mirror_has_the_keys_of_its_origin(
     api(streaming, f"STREAM.CREATE.KV_{mirror}", {"name": f"KV_{mirror}", **config})
 
     async def mirrored(client: Client) -> None:
-        js = client.jetstream()
+        js = client.jetstream(timeout=ANSWER_SECONDS_MAX)
         while True:
             if (await js.stream_info(f"KV_{mirror}")).state.messages:
                 return
@@ -333,13 +333,25 @@ def test_keys_that_are_written_all_the_time_are_there(
             for key in keys:
                 await kv.put(key, b"v")
 
+    def wait_for_more(messages: int) -> None:
+        """So that every key has been written since."""
+        goal = last_sequence() + messages
+        while last_sequence() < goal:
+            assert not writing.done()
+
+    def last_sequence() -> int:
+        return int(api(streaming, f"STREAM.INFO.KV_{name}")["state"]["last_seq"])
+
     make_bucket(streaming, name, history=1)
     with ThreadPoolExecutor(1) as threads:
         writing = threads.submit(with_bucket, streaming, name, write)
         try:
             while api(streaming, f"STREAM.INFO.KV_{name}")["state"]["messages"] < len(keys):
                 assert not writing.done()
-            tables = [tabled(spark, streaming, name) for _ in range(3)]
+            tables = []
+            for _ in range(3):
+                tables.append(tabled(spark, streaming, name))
+                wait_for_more(2 * len(keys))
         finally:
             is_over.set()
         writing.result()

@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 MERGED = ROOT / ".interop" / "spark" / "spark-catalyst_2.13-tests.jar"  # tests/interop/fetch spark
 
 pytestmark = [
-    pytest.mark.timeout(300),  # a Spark of its own takes half a minute, idle
+    pytest.mark.timeout(640),  # some run Spark twice
     pytest.mark.usefixtures("java"),
 ]
 
