@@ -17,8 +17,8 @@ from typing import Self
 
 BIN = Path(sys.executable).parent
 HOST = "127.0.0.1"
-READY_SECONDS_MAX = 30.0  # a loaded machine with 2 cores, a store to recover; idle: less than 1 s
-STOP_SECONDS_MAX = 20.0
+READY_SECONDS_MAX = 60.0  # a loaded machine with 2 cores, a store to recover; idle: less than 1 s
+STOP_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.005
 
 

@@ -18,7 +18,7 @@ from nats.js.api import ConsumerInfo
 
 from tests.parity.servers import Implementation
 
-ARRIVAL_SECONDS_MAX = 10.0
+ARRIVAL_SECONDS_MAX = 30.0
 LOOK_SECONDS = 0.002
 
 

@@ -14,6 +14,8 @@ from tests.streaming import streaming_server
 Program = Callable[[JetStream], Awaitable[None]]
 Run = Callable[[Program], None]
 
+ANSWER_SECONDS_MAX = 30  # a loaded machine may be that late
+
 _NUMBERS = count(1)
 
 
@@ -33,10 +35,11 @@ def penstock_streaming(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ser
 
 def _run(server: Server, program: Program) -> None:
     async def connected() -> None:
-        async with client.connect(server.url) as js:
+        limits = {"timeout": ANSWER_SECONDS_MAX, "connect_timeout": ANSWER_SECONDS_MAX}
+        async with client.connect(server.url, **limits) as js:
             await program(js)
 
-    asyncio.run(asyncio.wait_for(connected(), 60))
+    asyncio.run(asyncio.wait_for(connected(), 3 * ANSWER_SECONDS_MAX))
 
 
 @pytest.fixture

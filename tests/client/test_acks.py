@@ -10,7 +10,7 @@ from nats.js.api import ConsumerConfig
 
 from penstock import client
 from penstock.client import JetStream
-from tests.client.conftest import Run
+from tests.client.conftest import ANSWER_SECONDS_MAX, Run
 
 
 async def work(
@@ -34,13 +34,13 @@ async def left(js: JetStream, name: str) -> tuple[int, int]:
 def test_after_the_answer_it_is_settled(run: Run, name: str) -> None:
     async def program(js: JetStream) -> None:
         jobs = await work(js, name, 5)
-        first, *others = await jobs.fetch(5)
-        await client.ack_sync(first)
+        first, *others = await jobs.fetch(5, timeout=ANSWER_SECONDS_MAX)
+        await client.ack_sync(first, timeout=ANSWER_SECONDS_MAX)
         assert await left(js, name) == (4, 1)
-        await client.ack_all_sync(others)
+        await client.ack_all_sync(others, timeout=ANSWER_SECONDS_MAX)
         assert await left(js, name) == (0, 5)
         with pytest.raises(MsgAlreadyAckdError):
-            await client.ack_all_sync([first])
+            await client.ack_all_sync([first], timeout=ANSWER_SECONDS_MAX)
 
     run(program)
 
@@ -48,20 +48,20 @@ def test_after_the_answer_it_is_settled(run: Run, name: str) -> None:
 def test_given_back_and_ended(run: Run, name: str) -> None:
     async def program(js: JetStream) -> None:
         jobs = await work(js, name, 3)
-        first, second, third = await jobs.fetch(3)
-        await client.nak_sync(first)
-        [again] = await jobs.fetch(1)
+        first, second, third = await jobs.fetch(3, timeout=ANSWER_SECONDS_MAX)
+        await client.nak_sync(first, timeout=ANSWER_SECONDS_MAX)
+        [again] = await jobs.fetch(1, timeout=ANSWER_SECONDS_MAX)
         assert (again.data, again.metadata.num_delivered) == (b"0", 2)
-        await client.term_sync(again, reason="never")
+        await client.term_sync(again, reason="never", timeout=ANSWER_SECONDS_MAX)
         assert await left(js, name) == (2, 1)
-        await client.nak_sync(second, delay=0.05)
-        [again] = await jobs.fetch(1, timeout=5)
+        await client.nak_sync(second, delay=0.05, timeout=ANSWER_SECONDS_MAX)
+        [again] = await jobs.fetch(1, timeout=ANSWER_SECONDS_MAX)
         assert again.data == b"1"
-        await client.term_sync(again)
-        await client.ack_sync(third)
+        await client.term_sync(again, timeout=ANSWER_SECONDS_MAX)
+        await client.ack_sync(third, timeout=ANSWER_SECONDS_MAX)
         assert await left(js, name) == (0, 3)
         with pytest.raises(MsgAlreadyAckdError):
-            await client.nak_sync(second)
+            await client.nak_sync(second, timeout=ANSWER_SECONDS_MAX)
         with pytest.raises(NotJSMessageError):
             await client.term_sync(Msg(js.connection, subject="plain"))
 
@@ -71,17 +71,18 @@ def test_given_back_and_ended(run: Run, name: str) -> None:
 def test_a_block_acknowledges_or_gives_back(run: Run, name: str) -> None:
     async def program(js: JetStream) -> None:
         jobs = await work(js, name, 2)
-        first, second = await jobs.fetch(2)
+        first, second = await jobs.fetch(2, timeout=ANSWER_SECONDS_MAX)
         async with client.processing(first) as job:
             assert job is first
         assert await left(js, name) == (1, 1)
         with pytest.raises(LookupError):
             async with client.processing(second):
                 raise LookupError
-        [again] = await jobs.fetch(1)
+        [again] = await jobs.fetch(1, timeout=ANSWER_SECONDS_MAX)
         assert (again.data, again.metadata.num_delivered) == (b"1", 2)
         async with client.processing(again):
-            await client.term_sync(again)  # what the block has settled stays so
+            # What the block has settled stays so.
+            await client.term_sync(again, timeout=ANSWER_SECONDS_MAX)
         assert await left(js, name) == (0, 2)
 
     run(program)
@@ -89,10 +90,10 @@ def test_a_block_acknowledges_or_gives_back(run: Run, name: str) -> None:
 
 def test_a_long_block_keeps_its_message(run: Run, name: str) -> None:
     async def program(js: JetStream) -> None:
-        jobs = await work(js, name, 1, ack_wait=1)
-        [job] = await jobs.fetch(1)
+        jobs = await work(js, name, 1, ack_wait=3)
+        [job] = await jobs.fetch(1, timeout=ANSWER_SECONDS_MAX)
         async with client.processing(job, progress_every=0.1):
-            await asyncio.sleep(2.2)  # more than twice what the consumer waits
+            await asyncio.sleep(6.5)  # more than twice what the consumer waits
         info = await js.consumer_info(name, "work")
         assert info.num_redelivered == 0
         assert await left(js, name) == (0, 1)
@@ -105,13 +106,13 @@ def test_a_step_from_stream_to_stream_happens_once(run: Run, name: str) -> None:
         jobs = await work(js, name, 3)
         await js.add_stream(name=f"{name}D", subjects=[f"{name}D.>"])
         for attempt in range(2):  # the second time as after a crash before the acknowledgement
-            for job in await jobs.fetch(3):
+            for job in await jobs.fetch(3, timeout=ANSWER_SECONDS_MAX):
                 number = job.metadata.sequence.stream
                 await js.publish(f"{name}D.done", job.data, msg_id=f"done-{number}")
                 if attempt:
-                    await client.ack_sync(job)
+                    await client.ack_sync(job, timeout=ANSWER_SECONDS_MAX)
                 else:
-                    await client.nak_sync(job)
+                    await client.nak_sync(job, timeout=ANSWER_SECONDS_MAX)
         assert (await js.stream_info(f"{name}D")).state.messages == 3
         assert await left(js, name) == (0, 3)
 
@@ -120,7 +121,7 @@ def test_a_step_from_stream_to_stream_happens_once(run: Run, name: str) -> None:
 
 def test_an_error_of_the_work_is_told_though_the_connection_is_gone(run: Run, name: str) -> None:
     async def program(js: JetStream) -> None:
-        [job] = await (await work(js, name, 1)).fetch(1)
+        [job] = await (await work(js, name, 1)).fetch(1, timeout=ANSWER_SECONDS_MAX)
         with pytest.raises(KeyError, match="mine"):
             async with client.processing(job, progress_every=0.01):
                 await js.connection.close()

@@ -84,7 +84,7 @@ def test_an_exception_discards_at_once(run: Run, name: str) -> None:
             async with js.batch() as batch:
                 await batch.publish(f"{name}.a", b"one")
                 raise LookupError
-        advisory = json.loads((await told.next_msg(timeout=5)).data)
+        advisory = json.loads((await told.next_msg(timeout=30)).data)
         assert (advisory["batch"], advisory["reason"]) == (batch.id, "incomplete")
         assert await stored(js, name) == 0
         with pytest.raises(BatchClosedError, match="it was discarded"):

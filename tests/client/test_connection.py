@@ -35,7 +35,9 @@ def test_a_connection_that_is_lost_is_made_again(streaming: Server) -> None:
         async def reconnected() -> None:
             again.set()
 
-        async with client.connect(streaming.url, reconnected_cb=reconnected) as js:
+        async with client.connect(
+            streaming.url, connect_timeout=30, reconnected_cb=reconnected
+        ) as js:
             options = js.connection.options
             assert (options["max_reconnect_attempts"], options["reconnect_time_wait"]) == (60, 2)
             js.connection._transport.close()  # as a network does
@@ -47,7 +49,9 @@ def test_a_connection_that_is_lost_is_made_again(streaming: Server) -> None:
 
 def test_options_of_nats_py_are_its_own(streaming: Server) -> None:
     async def program() -> None:
-        async with client.connect([streaming.url], max_reconnect_attempts=7, name="mine") as js:
+        async with client.connect(
+            [streaming.url], connect_timeout=30, max_reconnect_attempts=7, name="mine"
+        ) as js:
             assert js.connection.options["max_reconnect_attempts"] == 7
             assert js.connection.options["reconnect_time_wait"] == 2
             assert js.connection.options["name"] == "mine"

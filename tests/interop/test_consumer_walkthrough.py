@@ -96,9 +96,9 @@ def ephemeral(nats: NatsCommand) -> list[str]:
     add += "--replay instant --ephemeral --inactive-threshold 2s --defaults"
     with nats.running("sub my.monitor --count 1") as listener:
         assert "[0]" in nats.run(add)
-        output, _ = listener.communicate(timeout=10)
+        output, _ = listener.communicate(timeout=30)
     assert listener.returncode == 0, output
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 30
     while "my.monitor" in (listed := nats.run("consumer ls ORDERS --json")):
         assert time.monotonic() < deadline, listed
     return [re.sub(r"ORDERS\.\w{8}\.", "ORDERS.<name>.", same_for_all(output))]
@@ -114,7 +114,7 @@ def sampled(nats: NatsCommand, server: Server) -> list[str]:
         samples = await client.subscribe("$JS.EVENT.METRIC.CONSUMER.ACK.>")
         await client.flush()
         said.append(await asyncio.to_thread(nats.run, "consumer next ORDERS SAMPLED"))
-        sample = await samples.next_msg(timeout=10)
+        sample = await samples.next_msg(timeout=30)
         await client.close()
         return f"{sample.subject}: {sample.data.decode()}"
 
@@ -131,7 +131,7 @@ def original(nats: NatsCommand) -> list[str]:
     said = [nats.run(add)]
     began = time.monotonic()
     with nats.running("sub out.original --count 3") as listener:
-        output, _ = listener.communicate(timeout=20)
+        output, _ = listener.communicate(timeout=60)
     assert time.monotonic() - began > 3.5, said[0] + output
     said.append(same_for_all(output))
     return said

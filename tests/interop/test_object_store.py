@@ -17,7 +17,7 @@ from nats.js.object_store import ObjectStore
 
 from tests.parity.servers import Server
 
-ANSWER_SECONDS_MAX = 20.0
+ANSWER_SECONDS_MAX = 30.0
 LARGE_BYTES = 5 * 1024 * 1024 + 17
 
 Program = Callable[[JetStreamContext], Awaitable[None]]
@@ -26,8 +26,9 @@ Program = Callable[[JetStreamContext], Awaitable[None]]
 def run(server: Server, program: Program) -> None:
     async def go() -> None:
         client = await nats.connect(server.url)
+        jetstream = client.jetstream(timeout=ANSWER_SECONDS_MAX)
         try:
-            await asyncio.wait_for(program(client.jetstream()), 3 * ANSWER_SECONDS_MAX)
+            await asyncio.wait_for(program(jetstream), 3 * ANSWER_SECONDS_MAX)
         finally:
             await client.close()
 

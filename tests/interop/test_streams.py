@@ -105,7 +105,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
 def test_a_stream_with_nats_py(server: Server) -> None:
     async def go() -> None:
         client = await nats.connect(server.url)
-        js = client.jetstream()
+        js = client.jetstream(timeout=30)
         await js.add_stream(name="T", subjects=["t.*"], storage=StorageType.FILE, max_msgs=5)
         for number in range(8):
             ack = await js.publish("t.a", b"%d" % number)
@@ -137,7 +137,7 @@ def test_a_stream_with_nats_py(server: Server) -> None:
 def test_policies_with_nats_py(server: Server) -> None:
     async def go() -> None:
         client = await nats.connect(server.url)
-        js = client.jetstream()
+        js = client.jetstream(timeout=30)
         await js.add_stream(name="N", subjects=["n"], discard=DiscardPolicy.NEW, max_msgs=1)
         await js.publish("n", b"1")
         with pytest.raises(APIError) as full:
@@ -157,7 +157,7 @@ def test_policies_with_nats_py(server: Server) -> None:
 def test_a_key_value_store_with_nats_py(server: Server) -> None:
     async def go() -> None:
         client = await nats.connect(server.url)
-        js = client.jetstream()
+        js = client.jetstream(timeout=30)
         bucket = await js.create_key_value(bucket="B", history=3)
         first = await bucket.put("a", b"1")
         assert await bucket.update("a", b"2", last=first) == 2
@@ -178,10 +178,10 @@ def test_advisories_are_heard(tmp_path: Path) -> None:
     async def go(server: Server) -> None:
         client = await nats.connect(server.url)
         heard = await client.subscribe("$JS.EVENT.ADVISORY.STREAM.>")
-        js = client.jetstream()
+        js = client.jetstream(timeout=30)
         await js.add_stream(name="T", subjects=["t"])
         await js.delete_stream("T")
-        subjects = [(await heard.next_msg(5)).subject.rsplit(".", 2)[1] for _ in range(2)]
+        subjects = [(await heard.next_msg(30)).subject.rsplit(".", 2)[1] for _ in range(2)]
         assert subjects == ["CREATED", "DELETED"]
         await client.close()
 

@@ -219,7 +219,7 @@ EXPLICIT: Scenarios = {
         Ack(2),
         nak(3),
         Figures(),
-        pull(1, expires=5 * SECOND),
+        pull(1, expires=60 * SECOND),
         Pub("t.a", b"5"),
         Got(1),
         Figures(),
@@ -297,7 +297,7 @@ ALL_BEFORE: Scenarios = {
     "working": [*set_up(5, ack_policy="all"), *fetched(3), Ack(2, "+WPI"), Figures()],
     "max_ack_pending": [
         *set_up(6, ack_policy="all", max_ack_pending=3),
-        pull(6, expires=5 * SECOND),
+        pull(6, expires=60 * SECOND),
         Got(3),
         Ack(2),
         Got(2),

@@ -66,7 +66,7 @@ LIFE: Scenarios = {
         asked("PAUSE"),
         paused("2001-01-01T00:00:00Z"),
         Got(1),
-        paused("<in 300ms>"),
+        paused("<in 1500ms>"),
         Got(2),
     ],
     "changed while paused": [
@@ -245,7 +245,7 @@ SAMPLES: Scenarios = {
         Quiet(),
     ],
     "after a delay": sampled(
-        "100", nak(2, ' {"delay":200000000}'), pull(2, expires=5 * SECOND), Got(2), Ack(2), Got(1)
+        "100", nak(2, ' {"delay":1500000000}'), pull(2, expires=60 * SECOND), Got(2), Ack(2), Got(1)
     ),
 }
 

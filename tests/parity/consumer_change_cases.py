@@ -168,17 +168,17 @@ LIMITS: Scenarios = {
         Figures(),
     ],
     "ack_wait lengthened": [
-        *set_up(2, ack_wait=800 * MS),
+        *set_up(2, ack_wait=3 * SECOND),
         *fetched(2),
         consumer(ack_wait=60 * SECOND),
-        pull(2, expires=1200 * MS),
+        pull(2, expires=4500 * MS),
         Got(1),
         Figures(),
     ],
     "backoff given": [
         *set_up(1, ack_wait=60 * SECOND),
         *fetched(1),
-        consumer(backoff=[50 * MS, 60 * SECOND]),
+        consumer(backoff=[2 * SECOND, 60 * SECOND]),
         nak(1),
         *fetched(1),
         consumer_info(),
@@ -204,7 +204,7 @@ LIMITS: Scenarios = {
     ],
     "max_batch": [
         *set_up(5),
-        pull(3, "a", expires=5 * SECOND),
+        pull(3, "a", expires=60 * SECOND),
         Got(3),
         consumer(max_batch=2),
         pull(3, "b"),
@@ -365,7 +365,7 @@ STREAMS: Scenarios = {
         info(),
     ],
     "max_age": [
-        made(max_age=SECOND, duplicate_window=SECOND),
+        made(max_age=3 * SECOND, duplicate_window=SECOND),
         *stored(3),
         consumer(),
         *fetched(2),

@@ -20,7 +20,7 @@ from tests.parity.consumer_steps import (
 from tests.parity.numbered import Pub
 from tests.parity.stream_api_cases import grouped, made, purge, removed, updated
 
-LATER = {"expires": 5 * SECOND}
+LATER = {"expires": 60 * SECOND}  # beyond the end of any scenario
 END: Steps = [pull(99, no_wait=True), GotUntil("404")]  # all that is there
 
 # Twelve messages on t.0, t.1 and t.2 in turn.

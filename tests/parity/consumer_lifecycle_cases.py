@@ -28,7 +28,7 @@ from tests.parity.numbered import Pub
 from tests.parity.stream_api_cases import BAD_BODIES, LEVEL, grouped, made
 from tests.parity.streams_peer import Api, Listen, Quiet
 
-LATER = {"expires": 5 * SECOND}
+LATER = {"expires": 60 * SECOND}  # beyond the end of any scenario
 FUTURE = "2101-01-01T00:00:00Z"
 
 
@@ -263,7 +263,7 @@ PAUSED: Scenarios = {
     ],
     "until a moment": [
         *set_up(2),
-        paused("<in 400ms>"),
+        paused("<in 2500ms>"),
         pull(2, **LATER),
         Figures(),
         Got(2),
@@ -310,7 +310,7 @@ PAUSED: Scenarios = {
     "heartbeats of a request": [
         *set_up(1),
         paused(),
-        pull(1, expires=500 * MS, idle_heartbeat=100 * MS),
+        pull(1, expires=2 * SECOND, idle_heartbeat=100 * MS),
         GotUntil("408"),
     ],
     "pushed": [

@@ -31,7 +31,7 @@ from tests.parity.numbered import Pub
 from tests.parity.stream_api_cases import BAD_BODIES, LEVEL, grouped, made
 from tests.parity.streams_peer import Api, Listen, Quiet
 
-LATER = {"expires": 5 * SECOND}
+LATER = {"expires": 60 * SECOND}  # beyond the end of any scenario
 GROUP = {"group": "g"}
 
 
@@ -241,7 +241,7 @@ PINS: Scenarios = {
     ],
     "ends after a time": [
         advisories("*.T.C"),
-        *grouped_up(4, "pinned_client", priority_timeout=300 * MS),
+        *grouped_up(4, "pinned_client", priority_timeout=2 * SECOND),
         Got(1),
         overflow(1, "a"),
         Got(2),
@@ -250,15 +250,15 @@ PINS: Scenarios = {
         Figures(),
     ],
     "kept by requests": [
-        *grouped_up(4, "pinned_client", priority_timeout=700 * MS),
+        *grouped_up(10, "pinned_client", priority_timeout=2 * SECOND),
         overflow(1, "a"),
         Got(1),
-        *(step for _ in range(3) for step in (Quiet(), overflow(1, "a", id="<pin>"), Got(1))),
+        *(step for _ in range(8) for step in (Quiet(), overflow(1, "a", id="<pin>"), Got(1))),
         Figures(),
     ],
     "an old pin after the end": [
         advisories("UNPINNED.>"),
-        *grouped_up(4, "pinned_client", priority_timeout=300 * MS),
+        *grouped_up(4, "pinned_client", priority_timeout=2 * SECOND),
         overflow(1, "a"),
         Got(2),
         overflow(1, "a", id="<pin>"),
@@ -269,7 +269,7 @@ PINS: Scenarios = {
     ],
     "waiting with the pin when it ends": [
         advisories("UNPINNED.>"),
-        *grouped_up(1, "pinned_client", priority_timeout=300 * MS),
+        *grouped_up(1, "pinned_client", priority_timeout=2 * SECOND),
         overflow(1, "a"),
         Got(1),
         overflow(1, "a", id="<pin>"),
@@ -312,7 +312,7 @@ PINS: Scenarios = {
         *grouped_up(2, "pinned_client", priority_timeout=30 * SECOND),
         overflow(1, "a"),
         Got(1),
-        overflow(1, "b", expires=500 * MS, idle_heartbeat=100 * MS),
+        overflow(1, "b", expires=2 * SECOND, idle_heartbeat=100 * MS),
         GotUntil("408"),
         Figures(),
     ],
@@ -345,7 +345,7 @@ UNPIN: Scenarios = {
         *grouped_up(3, "pinned_client", priority_timeout=30 * SECOND),
         overflow(1, "a"),
         Got(1),
-        overflow(1, "w", id="<pin>", expires=5 * SECOND),
+        overflow(1, "w", id="<pin>", expires=60 * SECOND),
         Got(1),
         unpinned(),
         overflow(1, "a", id="<pin>"),

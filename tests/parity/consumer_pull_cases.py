@@ -160,7 +160,7 @@ FRAMES: Scenarios = {
 ORDER: Scenarios = {
     "one request, messages later": [
         *set_up(0),
-        pull(3, expires=5 * SECOND),
+        pull(3, expires=60 * SECOND),
         Figures(),
         Pub("t.a", b"1"),
         Got(1),
@@ -207,8 +207,8 @@ ORDER: Scenarios = {
     ],
     "two of one inbox": [
         *set_up(0),
-        pull(2, "a", expires=5 * SECOND),
-        pull(2, "a", expires=5 * SECOND),
+        pull(2, "a", expires=60 * SECOND),
+        pull(2, "a", expires=60 * SECOND),
         Figures(),
         *(step for number in range(4) for step in (Pub("t.a", b"%d" % number), Got(1))),
         Figures(),
@@ -235,10 +235,10 @@ ORDER: Scenarios = {
     ],
     "an inbox that nobody listens to": [
         *set_up(1),
-        pull(1, "a", expires=5 * SECOND),
+        pull(1, "a", expires=60 * SECOND),
         Got(1),
-        pull(2, "a", expires=5 * SECOND),
-        pull(2, "b", expires=5 * SECOND),
+        pull(2, "a", expires=60 * SECOND),
+        pull(2, "b", expires=60 * SECOND),
         Figures(),
         Leave("P.a"),
         Pub("t.a", b"2"),
@@ -304,7 +304,7 @@ WHERE: Scenarios = {
     "after the stream was deleted": [*set_up(1), Api("STREAM.DELETE.T"), Pull(), Got(1)],
     "deleted while requests wait": [
         *set_up(0),
-        pull(3, "a", expires=5 * SECOND),
+        pull(3, "a", expires=60 * SECOND),
         pull(1, "b", max_bytes=100),
         Pull(b"", "c"),
         consumer_deleted(),
@@ -314,7 +314,7 @@ WHERE: Scenarios = {
     "deleted in mid-batch": [*set_up(2), pull(5, "a"), Got(2), consumer_deleted(), Got(1)],
     "stream deleted while requests wait": [
         *set_up(0),
-        pull(3, "a", expires=5 * SECOND),
+        pull(3, "a", expires=60 * SECOND),
         Pull(b"", "c"),
         Api("STREAM.DELETE.T"),
         Got(2),
@@ -334,34 +334,34 @@ WHERE: Scenarios = {
 HEARTBEATS: Scenarios = {
     "until it expires": [
         *set_up(0),
-        pull(1, expires=500 * MS, idle_heartbeat=100 * MS),
+        pull(1, expires=2 * SECOND, idle_heartbeat=100 * MS),
         GotUntil("408"),
         Figures(),
     ],
     "in mid-batch": [
         *set_up(2),
-        pull(5, expires=600 * MS, idle_heartbeat=150 * MS),
+        pull(5, expires=2 * SECOND, idle_heartbeat=150 * MS),
         GotUntil("408"),
         Figures(),
     ],
     "with filtered messages behind": [
         *set_up(3, filter_subject="t.x"),
-        pull(5, expires=400 * MS, idle_heartbeat=150 * MS),
+        pull(5, expires=2 * SECOND, idle_heartbeat=150 * MS),
         GotUntil("408"),
         Figures(),
     ],
     "of two requests": [
         *set_up(1),
         *fetched(1),
-        pull(1, "a", expires=5 * SECOND, idle_heartbeat=100 * MS),
+        pull(1, "a", expires=60 * SECOND, idle_heartbeat=100 * MS),
         GotUntil("100 Idle"),
         Leave("P.a"),
-        pull(1, "b", expires=400 * MS, idle_heartbeat=150 * MS),
+        pull(1, "b", expires=2 * SECOND, idle_heartbeat=150 * MS),
         GotUntil("408", ignoring="P.a"),
     ],
     "ended by a message": [
         *set_up(0),
-        pull(1, expires=5 * SECOND, idle_heartbeat=100 * MS),
+        pull(1, expires=60 * SECOND, idle_heartbeat=100 * MS),
         GotUntil("100 Idle"),
         Pub("t.a", b"1"),
         GotUntil("$JS.ACK", ignoring="100 Idle"),

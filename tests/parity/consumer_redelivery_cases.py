@@ -15,6 +15,7 @@ from tests.parity.consumer_steps import (
     GotUntil,
     Reached,
     Scenarios,
+    Steps,
     advisories,
     consumer,
     fetched,
@@ -28,7 +29,9 @@ from tests.parity.numbered import Pub
 from tests.parity.stream_api_cases import grouped, made, purge, removed
 from tests.parity.streams_peer import Quiet
 
-LATER = {"expires": 5 * SECOND}
+LATER = {"expires": 60 * SECOND}  # beyond the end of any scenario
+# Longer than a loaded machine is late.
+LONG_QUIET: Steps = [Quiet()] * 4
 
 NAKED: Scenarios = {
     "before new ones": [*set_up(5), *fetched(2), nak(1), Figures(), *fetched(2), Figures()],
@@ -132,7 +135,7 @@ DELAYED: Scenarios = {
     "behind another": [
         *set_up(2),
         *fetched(2),
-        nak(1, ' {"delay":200000000}'),
+        nak(1, ' {"delay":1500000000}'),
         nak(2),
         pull(2, **LATER),
         Got(2),
@@ -142,16 +145,16 @@ DELAYED: Scenarios = {
         *set_up(3),
         *fetched(3),
         pull(3, **LATER),
-        nak(1, ' {"delay":900000000}'),
-        nak(2, ' {"delay":100000000}'),
-        nak(3, ' {"delay":500000000}'),
+        nak(1, ' {"delay":4000000000}'),
+        nak(2, ' {"delay":1000000000}'),
+        nak(3, ' {"delay":2500000000}'),
         Got(3),
         Figures(),
     ],
     "a duration": [
         *set_up(2),
         *fetched(2),
-        nak(1, " 200ms"),
+        nak(1, " 1500ms"),
         nak(2, "100us"),
         pull(2, **LATER),
         Got(2),
@@ -184,7 +187,7 @@ DELAYED: Scenarios = {
         *set_up(3),
         *fetched(1),
         nak(1),
-        nak(1, ' {"delay":300000000}'),
+        nak(1, ' {"delay":1500000000}'),
         *fetched(2),
         pull(1, **LATER),
         Got(1),
@@ -194,8 +197,8 @@ DELAYED: Scenarios = {
         *set_up(2),
         *fetched(2),
         pull(2, **LATER),
-        nak(1, ' {"delay":200000000}'),
-        nak(2, ' {"delay":500000000}'),
+        nak(1, ' {"delay":2000000000}'),
+        nak(2, ' {"delay":2500000000}'),
         Ack(1),
         Got(1),
         Figures(),
@@ -214,12 +217,12 @@ WAITED: Scenarios = {
     "before new ones": [
         *set_up(5, ack_wait=100 * MS),
         *fetched(2),
-        Quiet(),
+        *LONG_QUIET,
         *fetched(3),
         Figures(),
     ],
     "those acknowledged not": [
-        *set_up(4, ack_wait=300 * MS),
+        *set_up(4, ack_wait=1500 * MS),
         *fetched(4),
         Ack(1),
         Ack(3),
@@ -228,7 +231,7 @@ WAITED: Scenarios = {
         Figures(),
     ],
     "each in its turn": [
-        *set_up(0, ack_wait=250 * MS),
+        *set_up(0, ack_wait=1500 * MS),
         pull(2, **LATER),
         Pub("t.a", b"1"),
         Got(1),
@@ -240,9 +243,9 @@ WAITED: Scenarios = {
         Figures(),
     ],
     "working holds it back": [
-        *set_up(2, ack_wait=600 * MS),
+        *set_up(2, ack_wait=3 * SECOND),
         *fetched(2),
-        Quiet(),
+        *LONG_QUIET,
         Ack(1, "+WPI"),
         pull(2, **LATER),
         Got(2),
@@ -256,7 +259,7 @@ WAITED: Scenarios = {
         Figures(),
     ],
     "acknowledging all": [
-        *set_up(4, ack_wait=250 * MS, ack_policy="all"),
+        *set_up(4, ack_wait=1500 * MS, ack_policy="all"),
         *fetched(4),
         Ack(2),
         pull(2, **LATER),
@@ -266,7 +269,7 @@ WAITED: Scenarios = {
         Figures(),
     ],
     "a message removed meanwhile": [
-        *set_up(3, ack_wait=300 * MS),
+        *set_up(3, ack_wait=1500 * MS),
         *fetched(3),
         removed(seq=2),
         pull(2, **LATER),
@@ -282,7 +285,7 @@ WAITED: Scenarios = {
         Figures(),
     ],
     "stalled": [
-        *set_up(4, ack_wait=150 * MS, max_ack_pending=2),
+        *set_up(4, ack_wait=1500 * MS, max_ack_pending=2),
         *fetched(2),
         pull(3, **LATER),
         Got(2),
@@ -295,7 +298,7 @@ LIMITED: Scenarios = {
         advisories("MAX_DELIVERIES.>"),
         *set_up(2, ack_wait=100 * MS, max_deliver=2),
         *fetched(2),
-        pull(9, expires=1 * SECOND),
+        pull(9, expires=4 * SECOND),
         Got(2),
         Got(2, ordered=False),
         Got(1),
@@ -321,7 +324,7 @@ LIMITED: Scenarios = {
         *fetched(2),
         Got(2, ordered=False),
         Figures(),
-        pull(2, expires=600 * MS),
+        pull(2, expires=3 * SECOND),
         Got(3),
         Figures(),
     ],
@@ -338,7 +341,7 @@ LIMITED: Scenarios = {
     "without listeners": [
         *set_up(2, ack_wait=100 * MS, max_deliver=2),
         *fetched(2),
-        pull(9, expires=1 * SECOND),
+        pull(9, expires=3 * SECOND),
         Got(3),
         Figures(),
     ],
@@ -354,11 +357,11 @@ LIMITED: Scenarios = {
         Figures(),
     ],
     "terminated": [
-        *set_up(3, ack_wait=150 * MS, max_deliver=3),
+        *set_up(3, ack_wait=1 * SECOND, max_deliver=3),
         *fetched(2),
         term(1),
         Figures(),
-        pull(9, expires=1500 * MS),
+        pull(9, expires=5 * SECOND),
         GotUntil("408"),
         Figures(),
     ],
@@ -394,7 +397,7 @@ BACKOFF: Scenarios = {
     "longer and longer": [
         *set_up(1, backoff=[50 * MS, 100 * MS, 200 * MS], max_deliver=4),
         *fetched(1),
-        pull(9, expires=2 * SECOND),
+        pull(9, expires=4 * SECOND),
         GotUntil("408"),
         Figures(),
     ],
@@ -406,7 +409,7 @@ BACKOFF: Scenarios = {
         Figures(),
     ],
     "overtaken": [
-        *set_up(1, backoff=[150 * MS, 2 * SECOND]),
+        *set_up(1, backoff=[150 * MS, 4 * SECOND]),
         *fetched(1),
         pull(1, **LATER),
         Got(1),
@@ -438,7 +441,7 @@ QUIRKS: Scenarios = {
         *fetched(1),
         pull(1, **LATER),
         Got(1),
-        Quiet(),
+        *LONG_QUIET,
         Figures(),
         pull(1, no_wait=True),
         Got(2),

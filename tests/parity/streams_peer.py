@@ -18,7 +18,7 @@ from tests.parity.numbered import ANSWER_SECONDS_MAX, Body, Connection, Headers,
 
 STORE_RACES = (10049, 10077)  # the reference, when a stream follows a deleted one too closely
 TRIES_MAX = 200
-SETTLE_SECONDS_MAX = 10.0
+SETTLE_SECONDS_MAX = 30.0
 POLL_SECONDS, LEFT_FILES_SECONDS = 0.01, 10.0
 INFO = "STREAM.INFO."
 SILENCE_SECONDS = 0.3  # how long nothing must come where no answer is expected

@@ -25,7 +25,7 @@ from tests.parity.backup_peer import (
     restore,
     snapshot,
 )
-from tests.parity.numbered import Pub
+from tests.parity.numbered import ANSWER_SECONDS_MAX, Pub
 from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, REFERENCE, Implementation, Server
 from tests.parity.streams_peer import Heard, Listen, Quiet
 
@@ -204,7 +204,7 @@ def test_a_stalled_restore_leaves_nothing(site: Site) -> None:
     subject = begin_restore(peer, backup.config)
     peer.request(subject, backup.data[:20_000])
     assert site.left_behind() != []
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + ANSWER_SECONDS_MAX
     while site.left_behind() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert site.left_behind() == []
@@ -230,7 +230,7 @@ def test_messages_removed_during_a_snapshot_are_not_in_it(site: Site) -> None:
     peer.play(Pub("moving", b"too late"))
     while True:
         while not peer.heard:
-            assert peer.pump(time.monotonic() + 5)
+            assert peer.pump(time.monotonic() + ANSWER_SECONDS_MAX)
         message = peer.heard.pop(0)
         if not message.payload:
             break
@@ -255,7 +255,7 @@ def test_snapshots_end_when_nobody_acknowledges(site: Site) -> None:
         peer.request("$JS.API.STREAM.SNAPSHOT.SILENT", json.dumps(wanted).encode())
         peer.play(Heard(1))
         while not peer.heard:
-            assert peer.pump(time.monotonic() + 10)
+            assert peer.pump(time.monotonic() + ANSWER_SECONDS_MAX)
         assert peer.heard[0].headers == b"NATS/1.0 408 No Flow Response\r\n\r\n"
         delete(server, "SILENT")
 

@@ -44,7 +44,7 @@ def pull(peer: Peer, stream: str, consumer: str, count: int) -> list[str]:
     """The acknowledgement subjects of the next messages."""
     inbox = f"pulled.{peer.sids}"
     peer.play(Listen(inbox))
-    request = json.dumps({"batch": count, "expires": 4_500_000_000}).encode()
+    request = json.dumps({"batch": count, "expires": 25_000_000_000}).encode()
     subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
     peer.socket.sendall(frame(Pub(subject, request), inbox.encode()))
     deadline = time.monotonic() + ANSWER_SECONDS_MAX
@@ -76,7 +76,7 @@ def populate(peer: Peer, stream: str, **config: object) -> None:
     settle(peer, acks[0], acks[1], acks[3])
     make(peer, stream, "filtered", filter_subjects=[f"{stream}.1", f"{stream}.2"])
     settle(peer, *pull(peer, stream, "filtered", 4)[1:3])
-    make(peer, stream, "again", ack_wait=300_000_000, max_deliver=9)
+    make(peer, stream, "again", ack_wait=1_000_000_000, max_deliver=9)
     acks = pull(peer, stream, "again", 19)
     settle(peer, *acks[:17])
     assert sequences(pull(peer, stream, "again", 2)) == [(19, 2), (20, 2)]
@@ -213,6 +213,7 @@ def test_a_stream_kept_for_its_consumers_keeps_what_they_need(
     deadline = time.monotonic() + ANSWER_SECONDS_MAX
     while consumers(server, stream)["b"]["num_ack_pending"]:
         assert time.monotonic() < deadline
+        time.sleep(0.02)
     wanted = [1, 2, 3, 5, 7, 8, 9, 10]
     for place in places:
         backup = snapshot(server, stream)
@@ -236,7 +237,7 @@ def test_an_ephemeral_consumer_that_nobody_uses_goes(site: Site, place: Implemen
     server = site.servers[place]
     peer = site.peer(server)
     peer.ask("STREAM.CREATE.EPH", {"name": "EPH", "subjects": ["eph"]})
-    make(peer, "EPH", "soon", durable=False, inactive_threshold=1_000_000_000)
+    make(peer, "EPH", "soon", durable=False, inactive_threshold=4_000_000_000)
     backup = snapshot(server, "EPH")
     delete(server, "EPH")
     assert restore(server, backup.config, backup.data)["state"]["consumer_count"] == 1

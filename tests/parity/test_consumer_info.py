@@ -17,6 +17,7 @@ from penstock.model.consumer_config import ConsumerConfig
 from penstock.model.consumer_request import parse_consumer_request
 from penstock.model.timestamps import unix_ns
 from penstock.streams.versioning import REQUIRED_KEY
+from tests.parity.asked import ANSWER_SECONDS_MAX
 from tests.parity.consumer_config_cases import DAY_2024, DAY_2044, SECOND, create
 from tests.parity.consumer_sides import Served
 from tests.parity.servers import REFERENCE, Server
@@ -37,7 +38,7 @@ class Client(Served):
 
     def exchange(self, subject: str, payload: bytes) -> Msg:
         # A message comes under its own subject, so it needs an inbox of its own to be recognised.
-        asked = self._client.request(subject, payload, timeout=5, old_style=True)
+        asked = self._client.request(subject, payload, timeout=ANSWER_SECONDS_MAX, old_style=True)
         return self._runner.run(asked)
 
 

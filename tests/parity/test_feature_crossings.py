@@ -42,7 +42,7 @@ def test_a_marker_is_copied_and_rolls_up_where_rollups_are_allowed(pair: Pair, k
         make(peer, "O", subjects=["o.>"], **SHORT)
         origin = {"mirror": {"name": "O"}} if kind.startswith("m") else {"sources": [{"name": "O"}]}
         make(peer, "C", **origin, **TARGETS[kind])
-        publish(peer, "o.1", Nats_TTL="2")
+        publish(peer, "o.1", Nats_TTL="4")  # it is copied before it is over
         publish(peer, "o.2", Nats_TTL="never")
         reached(peer, "C", 3)
         if kind.endswith(("TTLs", "markers")):
@@ -80,7 +80,7 @@ def test_a_marker_is_renamed_with_its_subject(pair: Pair) -> None:
         make(peer, "O", subjects=["o.>"], **SHORT)
         source = {"name": "O", "subject_transforms": [{"src": "o.*", "dest": "p.$1"}]}
         make(peer, "S", sources=[source], allow_rollup_hdrs=True)
-        publish(peer, "o.1", Nats_TTL="2")
+        publish(peer, "o.1", Nats_TTL="4")
         return rows(peer, "S", 2)
 
     assert [row[:2] for row in both(pair, scenario)] == [(2, "p.1")]
@@ -127,8 +127,8 @@ def test_lifetimes_and_rollups_in_a_batch(pair: Pair) -> None:
         fields = {"allow_atomic": True, "allow_msg_ttl": True, "allow_rollup_hdrs": True}
         make(peer, "T", subjects=["t.>"], **fields)
         publish(peer, "t.a", "t.a", "t.b")
-        rollup = part(1, "t.a", Nats_Rollup="sub", Nats_TTL="1")
-        ends = [part(2, "t.c", Nats_TTL="1"), last(3, "t.c", Nats_TTL="never")]
+        rollup = part(1, "t.a", Nats_Rollup="sub", Nats_TTL="4")
+        ends = [part(2, "t.c", Nats_TTL="4"), last(3, "t.c", Nats_TTL="never")]
         answers = played(peer, [rollup, *ends])
         before = rows(peer, "T", 6)
         emptied(peer, "T", 2)
@@ -142,7 +142,7 @@ def test_lifetimes_and_rollups_in_a_batch(pair: Pair) -> None:
 def test_lifetimes_and_rollups_in_a_batch_with_markers(pair: Pair) -> None:
     def scenario(timed: Timed) -> Any:
         peer = timed.peer
-        marked = {"subject_delete_marker_ttl": 2 * SECOND}
+        marked = {"subject_delete_marker_ttl": 4 * SECOND}
         make(peer, "T", subjects=["t.>"], allow_atomic=True, **marked)
         publish(peer, "t.a", "t.a", "t.b")
         rollup = part(1, "t.a", Nats_Rollup="sub", Nats_TTL="1")
@@ -152,7 +152,7 @@ def test_lifetimes_and_rollups_in_a_batch_with_markers(pair: Pair) -> None:
         return answers, before, after, rows(peer, "T", 7)
 
     _, before, after, end_ = both(pair, scenario)
-    assert all("Nats-TTL: 2\r\n" in row[2] for row in before[1:])  # raised, as outside
+    assert all("Nats-TTL: 4\r\n" in row[2] for row in before[1:])  # raised, as outside
     assert [(row[0], row[1]) for row in after] == [(3, "t.b"), (6, "t.a"), (7, "t.c")]
     assert [row[0] for row in end_] == [3]
 

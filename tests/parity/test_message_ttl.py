@@ -68,11 +68,11 @@ def test_what_says_already_that_a_subject_is_empty_leaves_no_marker(pair: Pair) 
     """Markers themselves, and the purges of KV clients."""
 
     def scenario(timed: Timed) -> Any:
-        timed.make(subject_delete_marker_ttl=SECOND)
-        timed.say("t.a", ttl="1", headers={"KV-Operation": "PURGE"})
-        timed.say("t.b", ttl="1", headers={"Nats-Marker-Reason": "Anything"})
-        timed.say("t.c", ttl="1", headers={"KV-Operation": "DEL"})
-        timed.say("t.d", ttl="1")
+        timed.make(subject_delete_marker_ttl=3 * SECOND)
+        timed.say("t.a", ttl="3", headers={"KV-Operation": "PURGE"})
+        timed.say("t.b", ttl="3", headers={"Nats-Marker-Reason": "Anything"})
+        timed.say("t.c", ttl="3", headers={"KV-Operation": "DEL"})
+        timed.say("t.d", ttl="3")
         timed.wait_last(6)
         subjects = [row[1] for row in timed.rows()]
         timed.wait_messages(0)
@@ -89,7 +89,7 @@ def test_a_marker_is_republished_and_delivered_to_consumers(pair: Pair) -> None:
             max_msgs_per_subject=1,
             republish={"src": "t.>", "dest": "copy.>"},
         )
-        timed.say("t.a", ttl="1")
+        timed.say("t.a", ttl="4")  # there is somebody to deliver to before it is over
         peer.play(Listen("deliver"))
         peer.play(Listen("copy.>"))
         config = {"deliver_subject": "deliver", "ack_policy": "none"}
@@ -103,7 +103,7 @@ def test_a_marker_is_republished_and_delivered_to_consumers(pair: Pair) -> None:
     last = "Nats-Last-Sequence: 1\r\n\r\n"
     assert copy[1] == marker("MaxAge", "1m0s").removesuffix("\r\n") + told + last
     delivered = {message[1:] for message in heard if message[0] == "t.a"}
-    message = ("NATS/1.0\r\nNats-TTL: 1\r\n\r\n", "x")
+    message = ("NATS/1.0\r\nNats-TTL: 4\r\n\r\n", "x")
     assert delivered == {message, (marker("MaxAge", "1m0s"), "")}
 
 

@@ -8,12 +8,12 @@ PLAIN = b'CONNECT {"verbose":false,"pedantic":false,"headers":true}\r\n'
 
 
 class Peer:
-    """Reads lines; every wait ends after ten seconds with an error."""
+    """Reads lines; every wait ends after half a minute with an error."""
 
     opened: ClassVar[list["Peer"]] = []  # closed after each test, by conftest.py
 
     def __init__(self, port: int, greeting: bytes = PLAIN + b"PING\r\n") -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
         self._file = self.socket.makefile("rb")
         Peer.opened.append(self)
         self.info: dict[str, Any] = json.loads(self.line().removeprefix(b"INFO "))

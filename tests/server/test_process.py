@@ -14,7 +14,7 @@ from tests.server_process import BIN
 
 def penstock(*arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [str(BIN / "penstock"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
 @pytest.mark.parametrize("flag", ["--version", "-v", "-version"])
@@ -150,7 +150,7 @@ def test_killing_the_process_leaves_nothing_running() -> None:
         server.wait_exit()
         assert peer.closed() == b""
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", server.port), timeout=5)
+            socket.create_connection(("127.0.0.1", server.port), timeout=30)
 
 
 def test_the_log_has_the_lines_tools_wait_for() -> None:

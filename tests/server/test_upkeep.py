@@ -8,13 +8,12 @@ import pytest
 
 from penstock.config.options import JetStreamSettings
 from penstock.server.app import Server
-from penstock.server.jetstream import checkpoints
+from penstock.server.jetstream import checkpoints, space
 from penstock.server.jetstream.keeper import Keeper, Kept
 from tests.crash.load import create
 from tests.crash.wire import Wire, published
-from tests.server.inside import ServerInside
+from tests.server.inside import HOUR_NS, WAIT_SECONDS_MAX, ServerInside, hold_upkeep
 
-HOUR_NS = 3_600_000_000_000
 LAZY = JetStreamSettings(sync_interval_ns=HOUR_NS)
 CALLS = ("write_out", "unwritten_bytes", "begin_checkpoint", "state", "lost")
 
@@ -30,6 +29,12 @@ class Watched:
         if name in CALLS:
             self.calls.append(name)
         return getattr(self._blocks, name)
+
+
+@pytest.fixture(autouse=True)
+def _far_from_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where little is free, streams are asked what they have not written yet."""
+    monkeypatch.setattr(space.Space, "_figures", lambda _space: space._ENDLESS)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +120,7 @@ def overwritten(server: Server) -> None:
     """Waits until nothing is left of what the log has forgotten."""
     assert server.jetstream is not None
     checkpoints = server.jetstream._checkpoints
-    checkpoints._thread.submit(lambda: None).result(10)
+    checkpoints._thread.submit(lambda: None).result(WAIT_SECONDS_MAX)
     checkpoints.forgetting.overwrite()
 
 
@@ -133,8 +138,7 @@ def upkeep(step: str) -> Callable[[Server], None]:
         assert server.jetstream is not None
         getattr(server.jetstream._upkeep, step)()
         server.jetstream._checkpoints.finish()
-        for key in ("write-behind", "sync", "expiry", "losses", "erase"):
-            server.context.after(key, HOUR_NS, lambda: None)
+        hold_upkeep(server)
 
     return run
 

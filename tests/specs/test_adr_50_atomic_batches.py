@@ -7,6 +7,8 @@ it is as the reference.
 
 import base64
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -42,7 +44,20 @@ from tests.parity.streams_peer import (
     Step,
 )
 
-IDLE_CONFIG = """jetstream {{ store_dir: "{0}", limits {{ batch {{ timeout: "700ms" }} }} }}"""
+TIMEOUT_CONFIG = """jetstream {{ store_dir: "{0}", limits {{ batch {{ timeout: "{1}" }} }} }}"""
+
+
+@contextmanager
+def patient_for(timeout: str, folders: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Servers that wait so long for the next message of a batch."""
+    configs = [TIMEOUT_CONFIG.format(folders.mktemp("store"), timeout) for _ in range(2)]
+    with (
+        Server(REFERENCE, config=configs[0]) as reference,
+        Server(PENSTOCK, config=configs[1]) as penstock,
+    ):
+        pair = Pair(Peer(reference), Peer(penstock))
+        yield pair
+        pair.close()
 
 
 # Client design
@@ -209,17 +224,11 @@ def test_a_subject_sequence_can_only_be_expected_if_no_prior_entry_writes_to_it(
 def test_a_batch_without_messages_is_abandoned_without_an_error_and_an_advisory_is_raised(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    configs = [IDLE_CONFIG.format(tmp_path_factory.mktemp("store")) for _ in range(2)]
-    with (
-        Server(REFERENCE, config=configs[0]) as reference,
-        Server(PENSTOCK, config=configs[1]) as penstock,
-    ):
-        pair = Pair(Peer(reference), Peer(penstock))
+    with patient_for("3s", tmp_path_factory) as pair:
         same(pair, [LISTEN, ATOMIC, part(1), part(2)])
         abandoned(pair, "b", "timeout")
         assert codes(same(pair, [last(3), info()])[:1]) == [10176]
         assert codes(same(pair, [part(1), last(2), info()])[:2]) == [0, 0]
-        pair.close()
 
 
 def test_the_ack_has_the_final_sequence_and_the_previous_messages_the_preceding_ones(
@@ -257,14 +266,18 @@ def test_each_stream_can_only_have_50_batches_in_flight(pair: Pair) -> None:
     assert answers[2]["error"]["code"] == 429
 
 
-def test_each_server_can_only_have_1000_batches_in_flight(pair: Pair) -> None:
-    """In memory, where the reference opens them soon enough before the first is too old."""
+def test_each_server_can_only_have_1000_batches_in_flight(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """However long it takes to open them: none of them is too old by then."""
     steps: list[Step] = []
     for number in range(20):
         name = f"S{number}"
         steps.append(made(name, allow_atomic=True, storage="memory"))
         steps.append(Pipelined([part(1, f"s{number}.a", batch=str(batch)) for batch in range(50)]))
-    answers = same(pair, [*steps, ATOMIC, part(1), Api("STREAM.DELETE.S3"), part(1), last(2)])
+    steps += [ATOMIC, part(1), Api("STREAM.DELETE.S3"), part(1), last(2)]
+    with patient_for("110s", tmp_path_factory) as pair:
+        answers = same(pair, steps)
     assert all(answer == [ZERO] * 50 for answer in answers[1:40:2])
     assert codes(answers[40:]) == [0, 10210, 0, 0, 0]
 
@@ -273,7 +286,7 @@ def test_each_server_can_only_have_1000_batches_in_flight(pair: Pair) -> None:
 @pytest.mark.timeout(60)
 def test_a_batch_that_has_not_had_traffic_for_10_seconds_is_abandoned(pair: Pair) -> None:
     same(pair, [LISTEN, ATOMIC, part(1)])
-    deadline = time.monotonic() + 9
+    deadline = time.monotonic() + 7  # a loaded machine is late with the last look
     while time.monotonic() < deadline:
         assert pair.reference.play(Quiet()) == pair.ours.play(Quiet()) == []
     abandoned(pair, "b", "timeout")

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, cast
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from penstock.kernel.hub import Frame, Hub, Verb, picked_frames
 from penstock.routing.accounts import Accounts
 from penstock.routing.targets import Targets
+from penstock.server import turns
 from penstock.server.turns import Turns
 from tests.properties.hub_walk import small_hub
 
@@ -143,7 +145,11 @@ class Prompt:
         return True
 
 
-def test_turns_without_a_pause_leave_the_loop_to_others_too(rig: Rig) -> None:
+def test_turns_without_a_pause_leave_the_loop_to_others_too(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = count(turns.monotonic_ns(), turns.LINGERING_NS_MAX // 10)  # a machine that is fast
+    monkeypatch.setattr(turns, "monotonic_ns", lambda: next(clock))
     hub = Prompt(rig.hub)
     rig.turns._hub = cast("Hub", hub)
     others: list[int] = []
