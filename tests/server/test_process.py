@@ -1,5 +1,6 @@
 """The server as a process: flags, files, signals, exit status."""
 
+import os
 import socket
 import subprocess
 from pathlib import Path
@@ -111,6 +112,14 @@ def test_a_store_of_another_format_is_fatal(tmp_path: Path) -> None:
     path.unlink()
     (tmp_path / "jetstream" / "streams" / "A.1").mkdir(parents=True)
     assert "the file and its copy are missing, but there are streams" in refusal_of_store(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["format", "salt", "log/00000000000000000001.log"])
+def test_a_pipe_in_the_store_is_fatal_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "jetstream" / name
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    assert f"{path}: is no regular file but a pipe" in refusal_of_store(tmp_path)
 
 
 def test_a_log_that_cannot_be_opened_is_fatal(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The files of the directory itself: the format and its copy, the salt, what else lies there."""
 
-import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,24 +7,12 @@ from pathlib import Path
 from penstock.model.errors import StorageError
 from penstock.server.inspection.findings import Finding, Places, Weight
 from penstock.server.inspection.twins import read_twins
-from penstock.server.jetstream.directory import FORMAT, FORMAT_FILES
+from penstock.server.jetstream.directory import FORMAT
 from penstock.server.jetstream.foreign import HINT, foreign_accounts
+from penstock.server.jetstream.special_files import FORMAT_FILES, KNOWN
 
-_KNOWN = {*FORMAT_FILES, "lock", "salt", "log", "unlogged", "streams", "restores", "reserve"}
 _ANY_FORMAT = re.compile(rb"penstock store \d+\n")
 _SALT_BYTES = 8
-_PLACES = ("log/*", "streams/*/*", "streams/*/msgs/*")
-
-
-def refuse_special_files(root: Path) -> None:
-    """Raises StorageError for a pipe, a socket or a device under a name that would be opened:
-    whoever opens it may wait for ever."""
-    known = (root / name for name in sorted(_KNOWN))
-    below = (path for pattern in _PLACES for path in sorted(root.glob(pattern)))
-    for path in itertools.chain(known, below):
-        if path.exists() and not path.is_file() and not path.is_dir():
-            hint = "is no regular file but a pipe, a socket or a device; move it away"
-            raise StorageError("read", str(path), hint)
 
 
 def check_directory(root: Path, places: Places) -> Iterator[Finding]:
@@ -42,7 +29,7 @@ def check_directory(root: Path, places: Places) -> Iterator[Finding]:
         )
     foreign = foreign_accounts(root)
     for path in sorted(root.iterdir()):
-        if path.name not in _KNOWN:
+        if path.name not in KNOWN:
             yield Finding(
                 weight=Weight.NOTE,
                 file=places.name(path),

@@ -15,11 +15,7 @@ import msgspec
 from penstock.kernel.storage import Overlay
 from penstock.model.errors import StorageError
 from penstock.server.inspection.descriptions import guessed, number_of, read_description
-from penstock.server.inspection.directory_files import (
-    check_directory,
-    refuse_other_format,
-    refuse_special_files,
-)
+from penstock.server.inspection.directory_files import check_directory, refuse_other_format
 from penstock.server.inspection.findings import (
     Finding,
     LogReport,
@@ -39,6 +35,7 @@ from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.directory import FOLDER
 from penstock.server.jetstream.folders import StreamFolders, held_messages
 from penstock.server.jetstream.removals import DELETED
+from penstock.server.jetstream.special_files import refuse_special_files
 from penstock.storage.journal import Kind
 
 Progress = Callable[[int, int], None]  # bytes read, bytes in all

@@ -28,11 +28,12 @@ from penstock.server.inspection.directory_files import refuse_other_format
 from penstock.server.inspection.findings import Places
 from penstock.server.inspection.inspection import described_in_log
 from penstock.server.jetstream.description import Description
-from penstock.server.jetstream.directory import FORMAT, FORMAT_FILES
+from penstock.server.jetstream.directory import FORMAT
 from penstock.server.jetstream.durable_files import replace, replace_all
 from penstock.server.jetstream.folders import TWINS, held_messages
 from penstock.server.jetstream.jetstream import JetStream
 from penstock.server.jetstream.removals import DELETED
+from penstock.server.jetstream.special_files import FORMAT_FILES
 from penstock.server.log import ServerLog
 
 _LAZY_NS = 120_000_000_000  # any duration: what counts is that there is one

@@ -21,10 +21,10 @@ from penstock.server.jetstream.description import Description
 from penstock.server.jetstream.durable_files import replace, sync
 from penstock.server.jetstream.folders import StreamFolders
 from penstock.server.jetstream.space import Space
+from penstock.server.jetstream.special_files import FORMAT_FILES, refuse_special_files
 
 FORMAT = "penstock store 1\n"
 FOLDER = "jetstream"
-FORMAT_FILES = ("format", "format.copy")
 _ELSEWHERE = "choose another store_dir (-sd)"
 
 Opened = tuple[Blocks, int | None, list[tuple[int, int]], list[str]]
@@ -38,6 +38,7 @@ class StoreDirectory:
         self.folders = StreamFolders(self.root / "streams")
         try:
             self.folders.root.mkdir(parents=True, exist_ok=True)
+            refuse_special_files(self.root)
             self._lock: StoreLock | None = StoreLock(str(self.root), "lock")
             self._check_format()
         except OSError as error:
