@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from tests.crash.history import read_all
 from tests.crash.load import create
 from tests.crash.node import Node, told
 from tests.crash.wire import Wire
+from tests.server_process import BIN
 
 MESSAGES = 40
+DOCTOR = (str(BIN / "penstock"), "doctor")
 BLOCK = "msgs/1.blk"
 PAGE_BYTES = 4096
 
@@ -90,3 +93,25 @@ def test_a_folder_that_did_not_reach_the_disk(
     with Node(tmp_path) as node, contextlib.closing(Wire(node.port)) as wire:
         assert read_all(wire, "NEW") == expected, told(node)
         assert wire.request("$JS.API.STREAM.INFO.IDLE")["state"]["messages"] == 0
+
+
+def test_a_creation_that_did_not_reach_the_log_leaves_nothing(tmp_path: Path) -> None:
+    """Its folder and first index are made before the log has it; a kill may come in between."""
+    streams = tmp_path / "jetstream" / "streams"
+    with Node(tmp_path) as node:
+        with contextlib.closing(Wire(node.port)) as wire:
+            create(wire, "NEW", subjects=["new"])
+        node.kill()
+        node.wait_exit()
+    unfinished = streams / "UNFINISHED.7"  # as NEW's was then, and no entry names it
+    shutil.copytree(streams / "NEW.1", unfinished)
+    assert {path.name for path in unfinished.iterdir()} == {"index", "msgs"}
+    inspected = subprocess.run(
+        [*DOCTOR, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert inspected.returncode == 0, inspected.stdout
+    with Node(tmp_path) as node:
+        assert not unfinished.exists()
+        assert not {"[ERR]", "[WRN]"} & {*node.log.split()}, node.log
+        with contextlib.closing(Wire(node.port)) as wire:
+            assert wire.request("$JS.API.STREAM.NAMES")["streams"] == ["NEW"]

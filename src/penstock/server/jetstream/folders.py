@@ -191,6 +191,13 @@ def escaped(name: str) -> str:
 
 
 def held_messages(folder: Path) -> bool:
-    """An index is written only to a stream that was described before."""
+    """Whether somebody may miss what is in a folder that nothing describes.
+
+    A kill in the middle of a creation leaves an index and no description; later, an index that is
+    alone lost its descriptions to something else.
+    """
+    was_described = any((folder / name).exists() for name in TWINS)
     has_index = (folder / "index").exists()
-    return has_index or any(path.stat().st_size for path in folder.rglob("*.blk"))
+    return (has_index and was_described) or any(
+        path.stat().st_size for path in folder.rglob("*.blk")
+    )
