@@ -99,6 +99,13 @@ EXPECTED: Scenarios = {
         with_header(EXPECTED_SUBJECT_SUBJECT, "t.b"),
         with_header(EXPECTED_SUBJECT_SUBJECT, ""),
         info(),
+        Pub("t.b.x"),
+        *(
+            Pub("t.a", b"x", {EXPECTED_SUBJECT: value, EXPECTED_SUBJECT_SUBJECT: subject})
+            for value in ("0", "4")
+            for subject in ("t.>.x", ">.x", "t.*.x")
+        ),
+        info(),
     ],
     "last message id": [
         made(),

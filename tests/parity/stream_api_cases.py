@@ -6,7 +6,7 @@ Every scenario begins without streams. `made` creates one; most are called T.
 from typing import Any
 
 from tests.parity.numbered import Pub
-from tests.parity.streams_peer import Api, Step, Until
+from tests.parity.streams_peer import Api, Listen, Quiet, Step, Until
 
 Scenarios = dict[str, list[Step]]
 
@@ -119,6 +119,26 @@ LIFECYCLE: Scenarios = {
         updated(max_age=100_000_000, duplicate_window=100_000_000),
         Until("T", 0),
         info(),
+    ],
+    "update of the age applies at once": [
+        made(),
+        *filled(9),
+        Listen("never"),
+        Quiet(),
+        updated(max_age=100_000_000, duplicate_window=100_000_000),
+        info(),
+    ],
+    "wildcards that stand in the wrong place": [
+        made(),
+        *(Pub(subject) for subject in ("t.a", "t.a.x", "t.b.b.x", "t.x", "t.c.d.e")),
+        *(
+            step
+            for pattern in ("t.>.x", ">.x", "t.>.>", "*.>.*", "t.*.>.x", ">.>", "t.>x", "t.*x")
+            for step in (info(subjects_filter=pattern), purge(filter=pattern))
+        ),
+        purge(filter="t.>.x", keep=1),
+        purge(filter="t.>.x", seq=4),
+        info(subjects_filter=">"),
     ],
     "delete": [
         made(),

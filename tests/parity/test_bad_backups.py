@@ -367,6 +367,16 @@ def test_a_message_above_the_stream_s_limit_is_refused(site: Site) -> None:
     assert site.left_behind() == []
 
 
+def test_a_stream_with_more_replicas_than_servers_is_refused(site: Site) -> None:
+    config = bad_config(GOOD) | {"num_replicas": 3}
+    answers = [restore(site.servers[kind], config, packed(GOOD)) for kind in IMPLEMENTATIONS]
+    assert answers[0]["error"]["err_code"] == 10062
+    assert answers[1] == answers[0]
+    for kind in IMPLEMENTATIONS:
+        assert site.peer(site.servers[kind]).ask("STREAM.INFO.BAD")["error"]["err_code"] == 10059
+    assert site.left_behind() == []
+
+
 def test_a_stream_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     config = (
         f'jetstream {{ store_dir: "{tmp_path}", max_file_store: 50KB, max_memory_store: 50KB }}'

@@ -1,5 +1,5 @@
 //! Which subjects are asked for: a list of subjects with the wildcards `*` (one token) and `>`
-//! (one or more at the end). An empty list asks for everything.
+//! (one or more at the end; anywhere else it stands for nothing). An empty list asks for everything.
 //!
 //! Strategy: a table of subjects is tried from one end to the other, and mostly in vain. So what
 //! stands in front of a pattern's first wildcard and behind its last is compared as bytes, and what
@@ -97,11 +97,13 @@ fn shape_of(pattern: &[u8]) -> Shape {
     };
     let between = &pattern[front..end];
     let dots = between.len() / 2; // if there are wildcards alone
-    let is_wild = |(at, byte): (usize, &u8)| matches!((at % 2, byte), (0, b'*' | b'>') | (1, b'.'));
-    let middle = match between.last() {
-        _ if !between.iter().enumerate().all(is_wild) => Middle::Tokens,
-        Some(b'>') => Middle::DotsMin(dots),
-        _ => Middle::Dots(dots),
+    let has_tail = end == pattern.len() && between.ends_with(b">");
+    let stars = &between[..between.len() - usize::from(has_tail)];
+    let is_star = |(at, byte): (usize, &u8)| *byte == if at % 2 == 0 { b'*' } else { b'.' };
+    let middle = match has_tail {
+        _ if !stars.iter().enumerate().all(is_star) => Middle::Tokens,
+        true => Middle::DotsMin(dots),
+        false => Middle::Dots(dots),
     };
     Shape {
         front,
@@ -220,6 +222,8 @@ mod tests {
         assert_eq!(shape(b"a.*.b.>"), (2, 0, Middle::Tokens));
         assert_eq!(shape(b"*.ab"), (0, 3, Middle::Dots(0)));
         assert_eq!(shape(b"a.b*.c"), (0, 0, Middle::Tokens));
+        assert_eq!(shape(b"a.>.c"), (2, 2, Middle::Tokens));
+        assert_eq!(shape(b"a.>.>"), (2, 0, Middle::Tokens));
     }
 
     fn tokens(token: &'static str, last: &'static str) -> impl Strategy<Value = String> {
@@ -232,7 +236,7 @@ mod tests {
     proptest! {
         #[test]
         fn as_token_by_token(
-            pattern in tokens("[ab]{1,2}|[ab]{9}|[*]", "[ab]{1,2}|[*]|>"),
+            pattern in tokens("[ab]{1,2}|[ab]{9}|[*]|>", "[ab]{1,2}|[*]|>"),
             subject in tokens("[ab]{1,2}|[ab]{9}", "[ab]{1,2}"),
         ) {
             let filter = Filter::new(&[&pattern]);

@@ -200,8 +200,8 @@ impl<'a> Search<'a> {
     /// Adds those of a range that a pattern means. They all begin with the same `depth` bytes,
     /// whole tokens; `rest` is what the pattern says about what follows.
     fn narrow(&mut self, range: Range<usize>, depth: usize, rest: &[u8]) -> bool {
-        if range.is_empty() {
-            return true;
+        if range.is_empty() || rest.starts_with(b">.") {
+            return true; // `>` means something at the end only
         }
         let literal = leading_literal(rest);
         if literal > 0 {

@@ -33,6 +33,7 @@ from penstock.server.jetstream.usage import Usage
 from penstock.storage.block_store import BlockStore
 from penstock.storage.journal import Journal
 from penstock.storage.store import StoreState
+from penstock.streams.departures import EXPIRED_AT_ONCE_MAX, expire, is_due
 from penstock.streams.direct import direct_subjects
 from penstock.streams.registry import Registry
 from penstock.streams.republish import Republished
@@ -249,6 +250,8 @@ class Keeper:
             kept.batches.follow()
         try:
             stream.enforce_limits()
+            if is_due(stream, now_ns := self.now_ns()):  # of very many the rest goes as it ages
+                kept.say(expire(stream, now_ns, EXPIRED_AT_ONCE_MAX).copies)
             if config.retention is not retention_before:
                 kept.consumers.lifecycle.retention.sweep()
         except OSError as error:  # the stream has its new limits, and no more than that

@@ -144,7 +144,7 @@ class Restore:
         self._waiting_bytes = 0
         self._arrived = asyncio.Event()
         self._reader = S2Reader()
-        self._error: ApiError | None = None
+        self._error = told_at_the_end(request.config)
         self._target = SubjectTarget(self._parts, self)
         self._target.follow([self.subject])
         self._received_bytes = 0
@@ -288,6 +288,14 @@ class Restore:
             kept.consumers.saved.mark = mark
             kept.consumers.saved.found.adopt(filling.consumers.saved(mark))
         return kept.stream
+
+
+def told_at_the_end(config: StreamConfig) -> ApiError | None:
+    """What the reference asks when the archive is there, and not before."""
+    if config.num_replicas <= 1:
+        return None
+    unfit = Fault.REPLICAS_NOT_SUPPORTED.error()
+    return Fault.RESTORE_FAILED.error(reason=f"error adding stream: {unfit} ({unfit.err_code})")
 
 
 class RestoreEndedError(Exception):
