@@ -284,6 +284,18 @@ PAUSED: Scenarios = {
         Got(1),
         Figures(),
     ],
+    "requests that wait for room": [
+        *set_up(5, max_ack_pending=2),
+        pull(4, no_wait=True, **LATER),
+        Got(2),
+        paused(),
+        Quiet(),
+        Figures(),
+        asked("PAUSE"),
+        Ack(1),
+        Got(1),
+        Figures(),
+    ],
     "in mid-batch": [
         *set_up(1),
         pull(2, **LATER),

@@ -60,6 +60,8 @@ class Pulling:
             return None if request.heartbeat_ns else Refusal(statuses.exceeded("MaxWaiting"))
         self.waiting.add(Waiter(inbox, request, now_ns), by_priority=self.priority.orders)
         self._core.active_ns = now_ns
+        if self._pause.is_on(now_ns) and self.waiting.impatient:
+            self.look(now_ns, at_end=True)  # as the reference, when one asks and not when it begins
         return None
 
     def _impatient(self, request: PullRequest, now_ns: int) -> Refusal | None:
@@ -76,7 +78,7 @@ class Pulling:
         """Delivers what there is to whoever waits."""
         if not len(self.waiting):
             return
-        at_end = True
+        at_end = False  # a pause is no end of the messages
         if not self._pause.is_on(now_ns):
             shares = self._core.config.priority_policy is PriorityPolicy.NONE
             at_end = self._share_out(now_ns) if shares else self._serve_by_rules(now_ns)
