@@ -14,6 +14,7 @@ from penstock.pipelines.acks import latency
 from penstock.pipelines.acks.terms import terms_of
 from penstock.pipelines.catalog import ParameterError, find
 from tests.parity.servers import Server
+from tests.spark.length import long_with_reference
 from tests.spark.streams import ANSWER_SECONDS_MAX, make
 from tests.spark.test_pipelines import FLAWED, java, run  # noqa: F401 -- java is a fixture
 
@@ -115,6 +116,7 @@ async def consume(url: str, name: str) -> None:
     await client.close()
 
 
+@long_with_reference
 @pytest.mark.usefixtures("java")
 def test_samples_of_a_server(streaming: Server, name: str, tmp_path: Path) -> None:
     make(streaming, name)

@@ -14,6 +14,7 @@ from penstock import client
 from penstock.client import JetStream
 from tests.server_process import BIN, ServerProcess
 from tests.spark.conftest import JAVA_MIN, java_version
+from tests.spark.length import long_with_reference
 from tests.spark.sink_bench import patient
 
 RUN_SECONDS_MAX = 280.0  # a Spark of its own takes half a minute, idle
@@ -76,6 +77,7 @@ def verdicts(told: dict[str, Any]) -> dict[tuple[str, str, str], int]:
     return {(row["what"], row["stream"], row["verdict"]): row["count"] for row in told["rows"]}
 
 
+@long_with_reference
 def test_a_tree_of_counters_is_counted_again(streaming: ServerProcess, tmp_path: Path) -> None:
     async def program() -> None:
         async with patient(streaming.url) as js:

@@ -20,6 +20,7 @@ from pyspark_jetstream.sink_errors import SinkError
 from pyspark_jetstream_archive.folder import ArchiveError
 from tests.parity.servers import Server
 from tests.spark.archiving import archived
+from tests.spark.length import long
 from tests.spark.restoring import restored, told
 from tests.spark.streams import (
     AN_HOUR_NS,
@@ -294,6 +295,7 @@ def test_counters_go_to_counters(
 # Killed
 
 
+@long  # an archive that is killed, and a copy, are not
 @pytest.mark.timeout(400 + 200 * KILLS)  # each starts Spark
 @pytest.mark.usefixtures("java")
 def test_a_restore_that_is_killed_again_and_again_is_one(
