@@ -204,7 +204,7 @@ def _batch(
 def _last_of_each(stream: Stream, request: ReadRequest, bytes_max: int) -> Iterator[Answer]:
     """The last message of each subject, up to a sequence or a time."""
     up_to = _ceiling(stream, request)
-    patterns = [pattern.encode() for pattern in request.last_of_each]
+    patterns = [pattern.encode() for pattern in dict.fromkeys(request.last_of_each)]
     proper = [pattern for pattern in patterns if is_valid_pattern(pattern)]
     found = stream.store.last_by_subjects(proper, up_to) if proper and up_to else []
     if not found or len(found) > SUBJECTS_ANSWERED_MAX:

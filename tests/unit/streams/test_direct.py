@@ -1,6 +1,7 @@
 """Direct gets: what goes out for which request. The reference's side is in the parity tests."""
 
 import json
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -205,6 +206,21 @@ def test_a_message_removed_meanwhile_ends_the_last_of_each(stream: Stream) -> No
     assert next(answers)[1] == b"m5"
     stream.store.remove(6, erase=True)
     assert [*answers] == [NOT_FOUND]
+
+
+def test_a_pattern_said_many_times_is_looked_up_once(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[bytes] = []
+    find = stream.store.last_by_subjects
+
+    def last_by_subjects(patterns: Sequence[bytes], up_to: int) -> list[int]:
+        looked_up.extend(patterns)
+        return find(patterns, up_to)
+
+    monkeypatch.setattr(stream.store, "last_by_subjects", last_by_subjects)
+    assert payloads(asked(stream, multi_last=["o.*", "o.new"] * 1000)) == [b"m5", b"m6"]
+    assert looked_up == [b"o.*", b"o.new"]
 
 
 def test_too_many_subjects() -> None:
