@@ -27,7 +27,7 @@ def collide(left: str, right: str) -> bool:
     """Whether some subject matches both."""
     if left == right:
         return True
-    ours, theirs = left.split("."), right.split(".")
+    ours, theirs = _split_alike(left, right)
     for our, their in zip(ours, theirs, strict=False):
         if not our or not their:
             return False
@@ -40,7 +40,7 @@ def collide(left: str, right: str) -> bool:
 
 def is_subset(inner: str, outer: str) -> bool:
     """Whether `outer` matches whatever `inner` matches."""
-    ours, theirs = inner.split("."), outer.split(".")
+    ours, theirs = _split_alike(inner, outer)
     for our, their in zip(ours, theirs, strict=False):
         if their == REST:
             return True
@@ -49,6 +49,16 @@ def is_subset(inner: str, outer: str) -> bool:
         if their not in (WILDCARD, our):
             return False
     return len(ours) == len(theirs)
+
+
+def _split_alike(left: str, right: str) -> tuple[list[str], list[str]]:
+    """The tokens of both; what the longer has beyond the shorter stays together, so that a very
+    long one can be compared with very many short ones."""
+    if len(left) > len(right):
+        theirs = right.split(".")
+        return left.split(".", len(theirs)), theirs
+    ours = left.split(".")
+    return ours, right.split(".", len(ours))
 
 
 def quoted(text: str) -> str:
