@@ -8,16 +8,17 @@ that is new has to find its place beside the others (`PLACE_CHECKS`); for one th
 
 import re
 
-from penstock.consumers import bounds, filters
+from penstock.consumers import bounds
 from penstock.consumers.draft import Check, Draft, refused
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.consumer_config import AckPolicy, DeliverPolicy, PriorityPolicy
 from penstock.model.consumer_request import ConsumerRequest
 from penstock.model.stream_config import Retention
-from penstock.streams import subjects
+from penstock.streams import overlaps, subjects
 from penstock.streams.bounds import DESCRIPTION_BYTES_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX
 from penstock.streams.durations import duration_text
 from penstock.streams.origins import is_valid_name
+from penstock.streams.overlaps import crossing
 
 INT64_MAX = 2**63 - 1
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -185,7 +186,8 @@ def filters_are_apart(draft: Draft) -> ApiError | None:
     # Whichever comes first: a filter that is none, or one that is part of another.
     wrong = [at for at, subject in enumerate(config.filters) if not subjects.is_valid(subject)]
     valid = tuple(filter(subjects.is_valid, config.filters))
-    if filters.are_nested(valid, wrong[0] if wrong else len(valid)):
+    count = wrong[0] if wrong else len(valid)
+    if overlaps.are_nested(valid, count, crossing("consumer filters")):
         return Fault.FILTERS_OVERLAP.error()
     return refused("invalid subject") if wrong else None
 
@@ -325,7 +327,8 @@ def workqueue_overlap(draft: Draft, name: str) -> ApiError | None:
     if not draft.config.filters:
         return Fault.WORKQUEUE_UNFILTERED_TWICE.error()
     taken = (subject for other in others for subject in other.filters or (subjects.REST,))
-    if filters.meet(draft.config.filters, taken):
+    steps = crossing("consumer filters and those of other consumers")
+    if overlaps.meet(draft.config.filters, taken, steps):
         return Fault.WORKQUEUE_FILTER_NOT_UNIQUE.error()
     return None
 

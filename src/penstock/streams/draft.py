@@ -21,6 +21,12 @@ class Draft(NamedTuple):
     pedantic: bool
     around: Surroundings
 
+    @property
+    def standing(self) -> StreamConfig | None:
+        """What the stream is now, if there is one: its lists were compared when they came, and
+        those of an older version must not be in the way of an update that leaves them alone."""
+        return self.around.streams.get(self.config.name)
+
 
 Check = Callable[[Draft], ApiError | None]
 
@@ -32,7 +38,10 @@ def refused(reason: str) -> ApiError:
 
 def first_error(checks: tuple[Check, ...], draft: Draft) -> ApiError | None:
     """What the first check that objects has to say."""
-    for check in checks:
-        if (error := check(draft)) is not None:
-            return error
+    try:
+        for check in checks:
+            if (error := check(draft)) is not None:
+                return error
+    except ApiError as error:  # from the depths of a comparison that was given up
+        return error
     return None

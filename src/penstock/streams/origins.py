@@ -9,8 +9,9 @@ from collections import deque
 
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.stream_config import Source, StreamConfig, SubjectTransform
-from penstock.streams import defaults, subjects, transforms
+from penstock.streams import defaults, overlaps, subjects, transforms
 from penstock.streams.draft import Check, Draft, refused
+from penstock.streams.overlaps import Steps, crossing
 
 _NOT_IN_NAMES = frozenset(" \t\r\n\f.*>\\/")
 
@@ -42,18 +43,20 @@ def mirror_keeps_to_itself(draft: Draft) -> ApiError | None:
 
 
 def mirror_transforms_are_sound(draft: Draft) -> ApiError | None:
-    mirror = draft.config.mirror
-    for at, transform in enumerate(mirror.subject_transforms if mirror else ()):
-        error = transform_error(
-            transform, Fault.MIRROR_FILTER_INVALID, Fault.MIRROR_TRANSFORM_INVALID
-        )
-        if error is not None:
-            return error
-        assert mirror is not None
-        others = mirror.subject_transforms[:at] + mirror.subject_transforms[at + 1 :]
-        if any(subjects.collide(transform.src, other.src) for other in others):
-            return Fault.MIRROR_FILTERS_OVERLAP.error()
-    return None
+    """Whichever comes first: one that cannot be, or one that overlaps with another."""
+    mirror, standing = draft.config.mirror, draft.standing
+    if mirror is None:
+        return None
+    parts = mirror.subject_transforms
+    faults = Fault.MIRROR_FILTER_INVALID, Fault.MIRROR_TRANSFORM_INVALID
+    checked = ((at, transform_error(part, *faults)) for at, part in enumerate(parts))
+    count, error = next(((at, error) for at, error in checked if error), (len(parts), None))
+    if standing is not None and standing.mirror == mirror:
+        return error
+    taken = [part.src for part in parts]
+    if overlaps.first_meeting(taken, count, crossing("subject transforms")) is not None:
+        return Fault.MIRROR_FILTERS_OVERLAP.error()
+    return error
 
 
 def mirror_fits_origin(draft: Draft) -> ApiError | None:
@@ -76,41 +79,56 @@ def mirror_fits_origin(draft: Draft) -> ApiError | None:
 
 def sources_are_sound(draft: Draft) -> ApiError | None:
     seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
+    standing = draft.standing.sources if draft.standing is not None else ()
+    apart = {source.subject_transforms for source in standing}
+    steps = crossing("subject transforms")
     for source in draft.config.sources:
         identity = source_identity(source)
-        error = source_error(source, draft, known=identity in seen)
+        error = (
+            source_error(source, known=identity in seen)
+            or source_transforms_error(source, steps, apart)
+            or source_size_error(source, draft)
+        )
         if error is not None:
             return error
         seen.add(identity)
     return None
 
 
-def source_error(source: Source, draft: Draft, known: bool) -> ApiError | None:
+def source_error(source: Source, known: bool) -> ApiError | None:
     if not is_valid_name(source.name):
         return Fault.SOURCE_NAME_INVALID.error()
     if known:
         return Fault.SOURCE_DUPLICATE.error()
     if _is_filtered_twice(source):
         return Fault.SOURCE_FILTERED_TWICE.error()
-    origin = draft.around.streams.get(source.name)
-    if (error := source_transforms_error(source)) is not None:
-        return error
-    if origin is not None and is_too_small(draft.config, origin):
-        return Fault.SOURCE_MESSAGE_SIZE.error()
     return None
 
 
-def source_transforms_error(source: Source) -> ApiError | None:
+def source_transforms_error(
+    source: Source, steps: Steps, apart: set[tuple[SubjectTransform, ...]]
+) -> ApiError | None:
+    """`apart` are lists of which it is known that none in them is part of another."""
     for transform in source.subject_transforms:
         error = transform_error(
             transform, Fault.SOURCE_FILTER_INVALID, Fault.SOURCE_TRANSFORM_INVALID
         )
         if error is not None:
             return error
-    for at, transform in enumerate(source.subject_transforms):
-        others = source.subject_transforms[:at] + source.subject_transforms[at + 1 :]
-        if any(subjects.is_subset(transform.src, other.src) for other in others):
-            return Fault.SOURCE_FILTERS_OVERLAP.error()
+    if source.subject_transforms in apart:
+        return None
+    every = [part.src for part in source.subject_transforms]
+    said = [pattern for pattern in every if pattern]  # not to say it is to say `>`, but only once
+    is_all_twice = len(said) < len(every) and subjects.REST in said
+    if is_all_twice or overlaps.are_nested(said, len(said), steps):
+        return Fault.SOURCE_FILTERS_OVERLAP.error()
+    return None
+
+
+def source_size_error(source: Source, draft: Draft) -> ApiError | None:
+    origin = draft.around.streams.get(source.name)
+    if origin is not None and is_too_small(draft.config, origin):
+        return Fault.SOURCE_MESSAGE_SIZE.error()
     return None
 
 

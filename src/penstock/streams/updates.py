@@ -64,7 +64,7 @@ def check_update(
     return (
         resources.exceeded(new, around, old)
         or consumers_keep_to_limits(change)
-        or subjects_are_free(draft)
+        or first_error((subjects_are_free,), draft)
         or new
     )
 

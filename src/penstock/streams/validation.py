@@ -19,10 +19,10 @@ from penstock.model.stream_config import (
     StreamConfig,
 )
 from penstock.model.stream_request import StreamRequest
-from penstock.streams import bounds, defaults, origins, resources, subjects, transforms
+from penstock.streams import bounds, defaults, origins, overlaps, resources, subjects, transforms
 from penstock.streams.draft import Check, Draft, first_error, refused
 from penstock.streams.durations import duration_text
-from penstock.streams.pattern_tree import PatternTree
+from penstock.streams.overlaps import crossing
 from penstock.streams.resources import Surroundings
 from penstock.streams.versioning import REQUIRED_KEY
 
@@ -265,19 +265,25 @@ def consistency_is_undisputed(draft: Draft) -> ApiError | None:
 
 
 def subjects_are_apart(draft: Draft) -> ApiError | None:
+    """Whichever comes first: a subject that cannot be, or one that overlaps with a later one."""
     asked = draft.asked.subjects
-    tree = PatternTree(asked)
-    for at, subject in enumerate(asked):
-        if not subjects.is_valid(subject):
-            return refused("invalid subject")
-        if (error := _subject_taken(subject, draft.config)) is not None:
-            return error
-        if tree.collides_twice(subject):  # with itself, and with one that comes later
-            for other in asked[at + 1 :]:
-                if subjects.collide(subject, other):
-                    pair = f"{subjects.quoted(subject)} overlaps with {subjects.quoted(other)}"
-                    return refused(f"subject {pair}")
-    return None
+    checked = ((at, _subject_error(subject, draft.config)) for at, subject in enumerate(asked))
+    count, error = next(((at, error) for at, error in checked if error), (len(asked), None))
+    if draft.standing is not None and draft.standing.subjects == asked:
+        return error
+    first = overlaps.first_meeting(asked, count, crossing("subjects of the stream"))
+    if first is None:
+        return error
+    later = asked[first + 1 :]
+    other = next(other for other in later if subjects.collide(asked[first], other))
+    pair = f"{subjects.quoted(asked[first])} overlaps with {subjects.quoted(other)}"
+    return refused(f"subject {pair}")
+
+
+def _subject_error(subject: str, config: StreamConfig) -> ApiError | None:
+    if not subjects.is_valid(subject):
+        return refused("invalid subject")
+    return _subject_taken(subject, config)
 
 
 def _subject_taken(subject: str, config: StreamConfig) -> ApiError | None:
@@ -350,16 +356,19 @@ def fits_resources(draft: Draft) -> ApiError | None:
 def subjects_are_free(draft: Draft) -> ApiError | None:
     """Among thousands of streams nearly all differ in the first token, which is quickly seen."""
     wanted = draft.config.subjects
+    if draft.standing is not None and draft.standing.subjects == wanted:
+        return None
     heads = {subject.partition(".")[0] for subject in wanted}
     is_open = not heads.isdisjoint(subjects.WILDCARDS)
     heads |= subjects.WILDCARDS
-    for other in draft.around.others(draft.config.name):
-        for subject in other.subjects:
-            if not is_open and subject.partition(".")[0] not in heads:
-                continue
-            if any(subjects.collide(subject, ours) for ours in wanted):
-                return Fault.SUBJECTS_OVERLAP.error()
-    return None
+    taken = (
+        subject
+        for other in draft.around.others(draft.config.name)
+        for subject in other.subjects
+        if is_open or subject.partition(".")[0] in heads
+    )
+    steps = crossing("subjects of the stream and those of others")
+    return Fault.SUBJECTS_OVERLAP.error() if overlaps.meet(wanted, taken, steps) else None
 
 
 REQUEST_CHECKS: tuple[Check, ...] = (
