@@ -6,6 +6,7 @@ need not exist yet; rules about its configuration hold as far as it can be seen.
 """
 
 from collections import deque
+from itertools import groupby
 
 from penstock.model.api_errors import ApiError, Fault
 from penstock.model.stream_config import Source, StreamConfig, SubjectTransform
@@ -162,16 +163,23 @@ def is_too_small(config: StreamConfig, origin: StreamConfig) -> bool:
 def origins_form_no_cycle(draft: Draft) -> ApiError | None:
     """Whether no stream is reached twice on the way back to the origins.
 
-    As the reference, in its order: two ways to one stream may count as a cycle too.
+    As the reference, in its order: two ways to one stream may count as a cycle too. So a stream is
+    looked at once for each way to it, and the ways multiply from stream to stream: their number is
+    bounded. A third time right after the second finds nothing that the second did not.
     """
+    reason = "sources reach the same streams in too many ways: use fewer sources"
+    steps = Steps(reason, grows=False)
     waiting, visited = deque([draft.config]), set[str]()
     while waiting:
         config = waiting.popleft()
         visited.add(config.name)
-        for source in config.sources:
-            if source.name not in visited:
-                waiting.extend(_visible(draft, source.name))
-            elif _may_feed(source, config):
+        steps.take(1)
+        for name, sources in groupby(config.sources, key=lambda source: source.name):
+            wanted = [source.filter_subject for source in sources]
+            steps.take(len(wanted))
+            if name not in visited:
+                waiting.extend(_visible(draft, name) * min(len(wanted), 2))
+            elif _may_feed(wanted, config, steps):
                 return refused("detected cycle")
         if config.mirror is not None:
             if config.mirror.name in visited:
@@ -185,9 +193,11 @@ def _visible(draft: Draft, name: str) -> list[StreamConfig]:
     return [] if origin is None else [origin]
 
 
-def _may_feed(source: Source, config: StreamConfig) -> bool:
-    wanted = source.filter_subject
-    return not wanted or any(subjects.collide(subject, wanted) for subject in config.subjects)
+def _may_feed(wanted: list[str], config: StreamConfig, steps: Steps) -> bool:
+    if "" in wanted:
+        return True
+    steps.take(len(config.subjects))
+    return overlaps.meet(wanted, config.subjects, steps)
 
 
 def filters_are_subjects(draft: Draft) -> ApiError | None:

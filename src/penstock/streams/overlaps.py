@@ -25,16 +25,22 @@ _NOTHING: Trie = {}  # below an end
 
 
 class Steps:
-    """What is left of the work that one request may cause, which grows by what is compared;
-    `reason` is why there is no more."""
+    """What is left of the work that one request may cause; `reason` is why there is no more.
 
-    def __init__(self, reason: str) -> None:
+    It grows by what is compared, unless the same may be compared again and again.
+    """
+
+    def __init__(self, reason: str, *, grows: bool = True) -> None:
         self._left = STEPS_MAX
         self._reason = reason
+        self._grows = grows
 
     def built(self, nodes: int) -> None:
         """A trie has so many."""
-        self._left += STEPS_FOR_A_NODE * nodes
+        if self._grows:
+            self._left += STEPS_FOR_A_NODE * nodes
+        else:
+            self.take(nodes)
 
     def take(self, count: int) -> None:
         """Raises the `ApiError` 10052 if that is too much."""

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.model.api_errors import ApiError
 from penstock.streams import overlaps
-from penstock.streams.overlaps import STEPS_MAX, are_nested, crossing, first_meeting, meet
+from penstock.streams.overlaps import STEPS_MAX, Steps, are_nested, crossing, first_meeting, meet
 from penstock.streams.subjects import collide, is_subset, is_valid
 from tests.unit.streams.configs import create, refusal, update, update_refusal
 
@@ -122,6 +123,43 @@ def test_all_sources_of_a_request_have_one_bound() -> None:
     assert refusal(sources=sources) == (10052, f"subject transforms {WORDS}")
 
 
+def test_ways_between_streams_are_counted() -> None:
+    """Two sources from each stream to the next are two ways, and they multiply."""
+    twice = [{"filter_subject": "a"}, {"filter_subject": "b"}]
+    chain = [
+        create(name=f"S{at}", sources=[{"name": f"S{at + 1}", **source} for source in twice])
+        for at in range(30)
+    ]
+    create(*chain[-5:], sources=[{"name": "S25", **source} for source in twice])
+    words = "sources reach the same streams in too many ways: use fewer sources"
+    sources = [{"name": "S0", **source} for source in twice]
+    assert refusal(*chain, sources=sources) == (10052, words)
+
+
+def test_many_sources_of_one_stream_are_two_ways_to_it() -> None:
+    filters = [{"filter_subject": f"a.{at}"} for at in range(2000)]
+    last = create(name="B", sources=[{"name": "C", **source} for source in filters])
+    create(last, sources=[{"name": "B", **source} for source in filters])
+
+
+def test_two_ways_to_one_stream_may_count_as_a_cycle() -> None:
+    """As the reference has it: the second time, `E` is known when `D` is looked at."""
+    first = create(name="D", sources=[{"name": "E"}])
+    middle = create(name="C", sources=[{"name": "D"}, {"name": "E"}])
+    around = (first, middle, create(name="E", subjects=["e"]))
+    create(*around, sources=[{"name": "C", "filter_subject": "a"}])
+    twice = [{"name": "C", "filter_subject": at} for at in "ab"]
+    assert refusal(*around, sources=twice) == (10052, "detected cycle")
+
+
+def test_sources_that_lead_back_take_only_what_the_subjects_do_not_match() -> None:
+    other = create(name="O", subjects=["o.>"], sources=[{"name": "T", "filter_subject": "t.1"}])
+    back = [{"name": "O", "filter_subject": f"o.{at}"} for at in range(5)]
+    create(other, subjects=["t.>"], sources=back)
+    loop = create(name="O", subjects=["t.*"], sources=[{"name": "T", "filter_subject": "t.1"}])
+    assert refusal(loop, sources=back) == (10052, "detected cycle")
+
+
 def test_an_old_stream_that_crosses_too_often_can_still_be_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -132,3 +170,10 @@ def test_an_old_stream_that_crosses_too_often_can_still_be_changed(
     assert update(old, other, subjects=LAID_OUT_TO_CROSS, max_msgs=5).max_msgs == 5
     assert update_refusal(old, subjects=[*LAID_OUT_TO_CROSS, "d"]) == TOO_MUCH
     assert len(update(old, subjects=ROWS).subjects) == SIDE
+
+
+def test_steps_that_do_not_grow_end() -> None:
+    steps = Steps("enough", grows=False)
+    with pytest.raises(ApiError, match="enough"):
+        for _ in range(STEPS_MAX):
+            meet(ROWS[:10], COLUMNS[:10], steps)
