@@ -27,8 +27,9 @@ from pyspark_jetstream.sink_answers import (
     Answer,
     read_answer,
 )
+from pyspark_jetstream.sink_digest import Digest
 from pyspark_jetstream.sink_errors import LostLinkError, SinkError
-from pyspark_jetstream.sink_ledger import NO_DIGEST, Ledger, Position
+from pyspark_jetstream.sink_ledger import Ledger, Position
 from pyspark_jetstream.sink_link import Link
 from pyspark_jetstream.sink_plan import Plan
 from pyspark_jetstream.sink_rows import Rows, subjects_of
@@ -53,7 +54,7 @@ class Group:
     id: str = field(default_factory=_new_id)
     frames: list[bytes] = field(default_factory=list)
     pieces: list[tuple[Rows, int, int]] = field(default_factory=list)
-    digest: tuple[int, ...] = NO_DIGEST  # of all rows of the partition up to its last
+    digest: Digest = field(default_factory=Digest)  # of all rows of the partition up to its last
     is_last: bool = False
 
     @property
@@ -131,7 +132,7 @@ class BatchWriter:
         if place:
             group.digest = rows.digest(group.digest, 0, place)
             group.first += place
-            if group.first == found.rows and group.digest != found.digest:
+            if group.first == found.rows and not group.digest.is_told(found.digest):
                 raise SinkError(self._difference("their content or order is different"))
         if place < rows.count and found.is_last:
             raise SinkError(self._difference("there are more rows now"))
@@ -164,7 +165,7 @@ class BatchWriter:
         lines = f"Nats-Batch-Id: {group.id}\r\n{_NAME.decode()}: {group.rows + 1}\r\n"
         subject, headers = self._ledger.frame(
             group.last,
-            group.digest,
+            group.digest.told(),
             group.is_last,
             self._stored,
             f"{lines}Nats-Batch-Commit: 1\r\n",
@@ -195,7 +196,8 @@ class BatchWriter:
 
     def _is_stored(self, sequence: int) -> None:
         group = self._sent.popleft()
-        self._stored = Position(self._task.batch, group.last, group.digest, group.is_last, sequence)
+        told = group.digest.told()
+        self._stored = Position(self._task.batch, group.last, told, group.is_last, sequence)
         self._link.progressed()
 
     def _send_again(self, why: str, refused: Answer | None = None) -> None:
@@ -227,7 +229,8 @@ class BatchWriter:
     def _forget_stored(self) -> None:
         while self._sent and self._sent[0].last <= self._stored.rows:
             group = self._sent.popleft()
-            if group.last == self._stored.rows and group.digest != self._stored.digest:
+            is_same = group.digest.is_told(self._stored.digest)
+            if group.last == self._stored.rows and not is_same:
                 raise SinkError(self._difference("their content or order is different"))
         if self._sent and self._sent[0].first != self._stored.rows:
             raise SinkError(

@@ -15,13 +15,13 @@ import json
 from dataclasses import dataclass
 
 from pyspark_jetstream.connection import Connection
+from pyspark_jetstream.sink_digest import VERSION, Told
 from pyspark_jetstream.sink_errors import SinkError
 from pyspark_jetstream.sink_messages import StoredMessage, stored_message
 from pyspark_jetstream.sink_plan import Plan
 from pyspark_jetstream.sink_task import Task
 
 HEADER = "Spark-Ledger"
-NO_DIGEST = (0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Position:
 
     batch: int = -1
     rows: int = 0
-    digest: tuple[int, ...] = NO_DIGEST
+    digest: Told = ""
     is_last: bool = False  # there were no more rows
     sequence: int = 0  # of the message that says so
 
@@ -60,7 +60,7 @@ class Ledger:
         return position
 
     def frame(
-        self, rows: int, digest: tuple[int, ...], is_last: bool, before: Position, lines: str
+        self, rows: int, digest: str, is_last: bool, before: Position, lines: str
     ) -> tuple[bytes, bytes]:
         """Headers and nothing else: the message that says that so many rows are stored."""
         told = {
@@ -88,6 +88,12 @@ class Ledger:
                 f"subject {self.subject} and is none of its messages: who publishes there?"
             )
         said = json.loads(told)
-        return Position(
-            said["batch"], said["rows"], tuple(said["digest"]), said["last"], message.sequence
-        )
+        digest = said["digest"]
+        if isinstance(digest, str) and not digest.startswith(VERSION):
+            raise SinkError(
+                f"message {message.sequence} of stream {self._plan.stream}, in the ledger "
+                f"{self.subject}, was written by a later version of this sink, which knows other "
+                "checksums: write on with that version"
+            )
+        rows_told = digest if isinstance(digest, str) else tuple(digest)
+        return Position(said["batch"], said["rows"], rows_told, said["last"], message.sequence)

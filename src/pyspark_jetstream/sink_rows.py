@@ -5,7 +5,6 @@ at once. What a row may not be is found before anything of its stretch is sent, 
 place.
 """
 
-import zlib
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from penstock.kernel.publishes import Publishes, PublishSubjects, Reason
 from pyspark_jetstream.rows import NEVER
+from pyspark_jetstream.sink_digest import Digest
 from pyspark_jetstream.sink_errors import SinkError
 from pyspark_jetstream.sink_plan import BATCH_MODE, Plan
 from pyspark_jetstream.sink_schema import (
@@ -34,8 +34,11 @@ Headers: TypeAlias = tuple[Lists, Column, Lists | None, Column]
 # What the server acts on has a column of its own, or belongs to how the sink writes.
 _RESERVED = frozenset({"nats-msg-id", "nats-ttl", "nats-incr", "nats-required-api-level"})
 _RESERVED_STEMS = ("nats-expected-", "nats-batch-")
-_LINES = ((TTL, b"Nats-TTL"), (INCREMENT, b"Nats-Incr"))
-_EXPECTED_LINE = b"Nats-Expected-Last-Subject-Sequence"
+_LINES = (
+    (TTL, b"Nats-TTL"),
+    (INCREMENT, b"Nats-Incr"),
+    (EXPECTED, b"Nats-Expected-Last-Subject-Sequence"),
+)
 
 
 def subjects_of(plan: Plan) -> PublishSubjects:
@@ -57,8 +60,8 @@ class Rows:
         self._subjects = subjects
         self._arrays = {name: batch.column(name) for name in plan.columns}
         self._check_ids()
+        self._stored = {name: _as_stored(name, array) for name, array in self._arrays.items()}
         texts = {name: self._texts(name) for name in (SUBJECT, DATA, MSG_ID)}
-        self._digested = [texts[SUBJECT], texts[DATA]]
         self._publishes = Publishes(
             self.count, texts[SUBJECT], texts[DATA], texts[MSG_ID], self._lines(), self._headers()
         )
@@ -102,24 +105,10 @@ class Rows:
             return None
         return values.get(SUBJECT) or self._plan.subject, expected, values.get(MSG_ID) or ""
 
-    def digest(self, before: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:
-        """A checksum of subjects and payloads, carried on over rows `first` to `last`.
-
-        Where batches begin and end makes no difference.
-        """
-        sums = list(before)
-        for place, column in enumerate(self._digested):
-            if column is None:
-                continue
-            _, offsets, content, start, _ = column
-            ends = pa.Array.from_buffers(
-                pa.int32(), last - first + 1, [None, pa.py_buffer(offsets)], offset=start + first
-            )
-            taken = memoryview(content)[ends[0].as_py() : ends[-1].as_py()]
-            sizes = pc.subtract(ends[1:], ends[:-1])
-            sums[place] = zlib.crc32(taken, sums[place])
-            sums[2 + place] = zlib.crc32(sizes.buffers()[1], sums[2 + place])
-        return tuple(sums)
+    def digest(self, before: Digest, first: int, last: int) -> Digest:
+        """Carried on over rows `first` to `last`."""
+        columns = {name: array[first:last] for name, array in self._stored.items()}
+        return before.over(columns, self._plan.subject)
 
     def _texts(self, name: str) -> Column | None:
         return _column(self._arrays[name]) if name in self._arrays else None
@@ -130,11 +119,8 @@ class Rows:
         if TTL in self._arrays:
             self._check_ttl()
         for name, header in _LINES:
-            if (array := self._arrays.get(name)) is not None and array.null_count < self.count:
-                text = _lifetimes(array) if name == TTL else _signed(array)
+            if (text := self._stored.get(name)) is not None and text.null_count < self.count:
                 lines.append((header, _column(text)))
-        if (array := self._arrays.get(EXPECTED)) is not None and array.null_count < self.count:
-            lines.append((_EXPECTED_LINE, _column(pc.cast(array, pa.string()))))
         if (array := self._arrays.get(INCREMENT)) is not None and array.null_count:
             row = pc.index(pc.is_null(array), True).as_py()
             raise SinkError(f"{self._place(row)}: its incr is null; 0 adds nothing")
@@ -204,6 +190,15 @@ class Rows:
 
     def _place(self, row: int) -> str:
         return f"row {self.first + row} of {self._task}"
+
+
+def _as_stored(name: str, array: pa.Array) -> pa.Array:
+    """A column with the texts that become a part of messages."""
+    if name == TTL:
+        return _lifetimes(array)
+    if name == INCREMENT:
+        return _signed(array)
+    return pc.cast(array, pa.string()) if name == EXPECTED else array
 
 
 def _column(array: pa.Array) -> Column:
