@@ -101,10 +101,12 @@ class Archive:
     @classmethod
     def create(cls, path: Path, stream: str, subjects: str, told: dict[str, Any]) -> "Archive":
         """What the stream is was `told` by the server; an archive that is there is left alone."""
-        others = [one for one in path.glob("*") if HEAD not in one.name]  # a draft of it is ours
-        if others and not (path / HEAD).exists():
-            raise ArchiveError(f"{path} has files and is no archive: name another path")
-        path.mkdir(parents=True, exist_ok=True)
+        cls.check_free(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            hint = "name a path where Spark's user may make folders"
+            raise ArchiveError(f"{path} cannot be made: {error.strerror}; {hint}") from None
         head = Head(uuid.uuid4().hex, stream, told["created"], subjects, told["config"])
         if not (path / HEAD).exists():
             write_new(path / HEAD, msgspec.json.format(msgspec.json.encode(head)))
@@ -112,6 +114,13 @@ class Archive:
             (path / name).mkdir(exist_ok=True)
         sync_folder(path)
         return cls(path)
+
+    @staticmethod
+    def check_free(path: Path) -> None:
+        """That an archive is there, or can be made: nobody else's files are in its way."""
+        others = [one for one in path.glob("*") if HEAD not in one.name]  # a draft of it is ours
+        if others and not (path / HEAD).exists():
+            raise ArchiveError(f"{path} has files and is no archive: name another path")
 
     @property
     def messages(self) -> Path:
@@ -198,7 +207,7 @@ _Read = TypeVar("_Read")
 def _read(path: Path, kind: type[_Read]) -> _Read:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise ArchiveError(f"there is no archive: {path} is missing") from None
     except msgspec.DecodeError as error:
         raise ArchiveError(f"{path} cannot be read: {error}") from None

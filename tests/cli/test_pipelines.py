@@ -1,18 +1,22 @@
 """`penstock pipeline`: what it lists and refuses. What runs with Spark is in tests/spark."""
 
+import json
 import sys
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from penstock.pipelines.catalog import PIPELINES, Pipeline, find
+from penstock.contexts import credentials
+from penstock.pipelines.catalog import PIPELINES, ParameterError, Pipeline, find
 from penstock.pipelines.checking import check
+from penstock.pipelines.outcome import Outcome
+from penstock.pipelines.paths import check_absolute
 from tests.cli.conftest import Command
-from tests.cli.run import called
+from tests.cli.run import Ran, called
 
 S3 = "--output=s3a://bucket/pipelines"
-FAILED, USAGE, NO_CONNECTION, NOT_FOUND = 1, 2, 3, 4
+DONE, FAILED, USAGE, NO_CONNECTION, NOT_FOUND = 0, 1, 2, 3, 4
 
 
 def test_every_pipeline_is_listed_and_shown() -> None:
@@ -111,6 +115,111 @@ def test_what_a_parameter_cannot_be_is_told_before_spark_starts(
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (USAGE, "", 1), ran
     assert told in ran.err
     assert [*tmp_path.iterdir()] == []
+
+
+def ran_with(
+    command: Command, folder: Path, name: str, *pairs: str, output: Path | None = None
+) -> Ran:
+    """A run that must not come as far as Spark."""
+    given = ["stream=HITS", *pairs] if name != "restore" else ["target=ORDERS", *pairs]
+    with mock.patch("penstock.cli.pipeline._run", side_effect=AssertionError("Spark")):
+        return command("pipeline", "run", name, *given, "--output", str(output or folder / "out"))
+
+
+def make_files(folder: Path) -> None:
+    (folder / "file").write_text("text")
+    (folder / "full").mkdir()
+    (folder / "full" / "letter.txt").write_text("dear")
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "told"),
+    [
+        ("archive", "path=file", "path is '{here}/file', and {here}/file is not a folder"),
+        ("archive", "path=file/deep/er", "and {here}/file is not a folder"),
+        ("archive", "path=full", "path: {here}/full has files and is no archive"),
+        ("archive", "path=file:{here}/file", "and {here}/file is not a folder"),
+        ("restore", "path=file", "path is '{here}/file', and {here}/file is not a folder"),
+        ("restore", "path=none", "path: there is no archive: {here}/none/archive.json is missing"),
+    ],
+)
+def test_a_path_that_cannot_be_is_told_before_spark_starts(
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    pair: str,
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_files(tmp_path)
+    ran = ran_with(command, tmp_path, name, pair.format(here=tmp_path))
+    assert (ran.code, len(ran.err.splitlines())) == (USAGE, 1), ran
+    assert told.format(here=tmp_path) in ran.err
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "full"]
+
+
+def test_an_output_that_is_a_file_is_told_before_spark_starts(
+    command: Command, tmp_path: Path
+) -> None:
+    make_files(tmp_path)
+    ran = ran_with(command, tmp_path, "recount", output=tmp_path / "file")
+    assert (ran.code, len(ran.err.splitlines())) == (USAGE, 1), ran
+    assert f"--output is '{tmp_path}/file', and {tmp_path}/file is not a folder" in ran.err
+
+
+def told_to_spark(command: Command, *arguments: str) -> dict[str, str]:
+    """Every parameter as definitions get it."""
+    with mock.patch("penstock.cli.pipeline._run") as run:
+        run.return_value = Outcome((), ())
+        ran = command("pipeline", "run", *arguments)
+    assert ran.code == DONE, ran
+    values: dict[str, str] = run.call_args.args[1]
+    return values
+
+
+def test_relative_paths_are_where_the_caller_is(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark loads definitions somewhere else, and would make folders there."""
+    monkeypatch.chdir(tmp_path)
+    given = ("stream=HITS", "path=a/b", "storeDir=../store")
+    values = told_to_spark(command, "archive", *given, "--output", "out")
+    assert values["path"] == str(tmp_path / "a" / "b")
+    assert values["storeDir"] == str(tmp_path / ".." / "store")
+    assert (tmp_path / "a" / "b").is_dir() and (tmp_path / "out").is_dir()
+    values = told_to_spark(command, "acks", "stream=HITS", "plot=x.png", "--output", "out")
+    assert values["plot"] == str(tmp_path / "x.png")
+    values = told_to_spark(command, "acks", "stream=HITS", "plot=none", "--output", "out")
+    assert values["plot"] == "none"
+
+
+def test_files_of_a_connection_are_where_the_caller_is(
+    command: Command, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("c.creds", "ca.pem"):
+        (tmp_path / name).write_text(credentials("jwt", "seed"))
+    secret = {"url": url, "user": "u", "password": "p", "ca": "ca.pem"}
+    (tmp_path / "work.json").write_text(json.dumps(secret))
+    with mock.patch("penstock.cli.pipeline.connected"):
+        values = told_to_spark(command, "recount", "stream=HITS", "creds=c.creds")
+        assert values["creds"] == str(tmp_path / "c.creds")
+        for way in ("--context=./work.json", "context=./work.json"):
+            values = told_to_spark(command, "recount", "stream=HITS", way)
+            assert values["context"] == str(tmp_path / "work.json")
+            assert values["tls.ca"] == str(tmp_path / "ca.pem")
+
+
+@pytest.mark.parametrize(
+    "pair", [("path", "orders"), ("storeDir", "."), ("context", "./x.json"), ("creds", "a.creds")]
+)
+def test_plain_spark_pipelines_takes_no_relative_paths(pair: tuple[str, str]) -> None:
+    """It runs definitions in the folder of their spec, which is ours, and says not where it was."""
+    with pytest.raises(ParameterError, match="allowed: an absolute path"):
+        check_absolute(dict([pair]))
+    check_absolute({"path": "/data", "storeDir": "", "context": "work", "plot": "acks.png"})
+    check_absolute({"path": "file:///data"})
 
 
 @pytest.mark.parametrize("one", PIPELINES, ids=lambda one: one.name)

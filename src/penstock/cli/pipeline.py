@@ -87,19 +87,25 @@ def run(
 
     pipeline = _found(name)
     check_packages()
-    from penstock.pipelines.checking import check  # it needs them
+    from penstock.pipelines.checking import check  # these need them
+    from penstock.pipelines.paths import absolute, check_places, make_places
 
-    own = _pairs(parameters or [])
-    access = with_parameters(access, own)
     place = Place(master, output)
-    with connection_parameters(access, is_elsewhere=place.directory is None) as connection:
-        try:
+    try:
+        own = _pairs(parameters or [])
+        access = with_parameters(access, own)
+        with connection_parameters(access, is_elsewhere=place.directory is None) as connection:
             values = pipeline.checked(connection | own)
             check(pipeline, values)
-        except ParameterError as error:
-            raise CommandError(str(error), "", ExitCode.USAGE) from None
-        connected(access, lambda js: _check_streams(js, pipeline, values))
-        outcome = _run(pipeline, values, place, _pairs(conf or []))
+            values = absolute(values)
+            check_places(pipeline.name, values)
+            place.check()
+            connected(access, lambda js: _check_streams(js, pipeline, values))
+            make_places(pipeline.name, values)
+            place.make()
+            outcome = _run(pipeline, values, place, _pairs(conf or []))
+    except ParameterError as error:
+        raise CommandError(str(error), "", ExitCode.USAGE) from None
     if as_json:
         print_json(outcome.as_data())
     else:
@@ -132,6 +138,20 @@ class Place:
             self.tables = "in Spark's catalog"
         elif is_uri:
             self.settings["spark.sql.warehouse.dir"] = self.tables
+
+    def check(self) -> None:
+        """Raises ParameterError."""
+        from penstock.pipelines.paths import check_folder
+
+        if self.directory is not None:
+            check_folder("--output", self.directory)
+
+    def make(self) -> None:
+        """Raises ParameterError."""
+        from penstock.pipelines.paths import make_folder
+
+        if self.directory is not None:
+            make_folder("--output", self.directory)
 
 
 def _run(

@@ -49,7 +49,8 @@ def connection_parameters(given: Access, *, is_elsewhere: bool) -> Iterator[dict
     if not _is_private(found):
         yield _shown(found)
     elif found.context and not _is_private(given):
-        yield {"context": found.context, **_shown(replace(given, context=""))}
+        files = {} if is_elsewhere else _relative_files(found)
+        yield {"context": found.context, **files, **_shown(replace(given, context=""))}
     elif is_elsewhere:
         problem = "a Spark that is elsewhere cannot be told a password or token"
         hint = "make a context of the same name here and where its driver runs, and use --context"
@@ -76,6 +77,16 @@ def _shown(access: Access) -> dict[str, str]:
     return found
 
 
+def _relative_files(access: Access) -> dict[str, str]:
+    """Of a context: they are where this command runs, which Spark's driver does not."""
+    named = {name: getattr(access, field) for name, field in _PARAMETERS.items() if field in _FILES}
+    return {
+        name: str(Path(path).absolute())
+        for name, path in named.items()
+        if path and not Path(path).is_absolute()
+    }
+
+
 def _fields(access: Access) -> dict[str, str | bool]:
     """As a context has them."""
     names = {field: FIELD_OF_CONTEXT.get(field, field) for field in Access.__dataclass_fields__}
@@ -87,4 +98,4 @@ def _fields(access: Access) -> dict[str, str | bool]:
 
 def _absolute(field: str, value: str) -> str:
     """Spark loads definitions in a directory of their own."""
-    return str(Path(value).absolute()) if value and field in _FILES else value
+    return str(Path(value).expanduser().absolute()) if value and field in _FILES else value

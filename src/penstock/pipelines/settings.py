@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.pipelines.catalog import CONNECTION, SECRETS, SETTING, ParameterError, Pipeline
 from penstock.pipelines.checking import check
+from penstock.pipelines.paths import check_absolute
 
 _LAUNCHED = "PYSPARK_REMOTE_INIT_CONF_"
 _HIDDEN = "*********(redacted)"  # what Spark shows in the place of a secret
@@ -44,6 +45,7 @@ class Settings:
         told = _given.get()
         if told is None:
             told = _of_session(spark, {one.name for one in pipeline.parameters})
+            check_absolute(told)
         self._values = pipeline.checked(told)
         check(pipeline, self._values)
 

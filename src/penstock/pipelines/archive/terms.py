@@ -19,17 +19,19 @@ from pyspark_jetstream.options import read_options
 from pyspark_jetstream_archive.folder import Archive, ArchiveError
 
 EVERY = ">"
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://)?(/.*)")
 
 
 def folder(text: str) -> Path:
     """Of the parameter path. Raises ParameterError."""
-    scheme, sign, rest = text.partition("://")
-    if not sign:
-        return Path(text).absolute()
-    if scheme != "file" or not rest.startswith("/"):
+    uri = _URI.fullmatch(text)
+    if uri is None:
+        return Path(text).expanduser().absolute()
+    scheme, path = uri.groups()
+    if scheme.lower() != "file" or path.startswith("//"):
         allowed = "a folder that this machine and all of Spark's see, such as /data/orders"
         raise ParameterError(f"path is {text!r}; allowed: {allowed}")
-    return Path(rest)
+    return Path(path)
 
 
 def opened(connection: Mapping[str, str], told: Mapping[str, str]) -> Archive:
