@@ -50,8 +50,7 @@ class Planner:
     def facts(self, stream: str) -> StreamFacts:
         """As of now; the end is the leader's, if that is asked for."""
         facts = look(self._connection, stream)
-        if self._options.mode != "blocks":
-            check_direct(facts)
+        check_direct(facts)  # of blocks too: what a server has in its log alone is asked for
         if not self._options.is_strong:
             return facts
         # The last message may have been removed since, which does not take its sequence back.

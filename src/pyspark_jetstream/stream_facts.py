@@ -141,8 +141,8 @@ def check_direct(facts: StreamFacts) -> None:
     """Reads are direct gets; there is no other way that would not cost a request a message."""
     if not facts.is_direct:
         raise NotReadableError(
-            f"stream {facts.name} has no allow_direct, and is read by direct gets: "
-            f"nats stream edit {facts.name} --allow-direct, or mode blocks with storeDir"
+            f"stream {facts.name} has no allow_direct, and is read by direct gets, in mode blocks "
+            f"for what its files lack: nats stream edit {facts.name} --allow-direct"
         )
 
 

@@ -1,5 +1,6 @@
 """Batch reads through the protocol: the same rows from penstock and from the reference."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -189,13 +190,18 @@ def test_data_that_is_gone_is_a_failure(
 
 
 def test_what_is_wrong_is_told_before_a_job(
-    spark: "SparkSession", streaming: Server, name: str
+    spark: "SparkSession", streaming: Server, name: str, tmp_path: Path
 ) -> None:
     make(streaming, name, allow_direct=False)
+    publish(streaming, numbered(name, 3))
     with pytest.raises(Exception, match=r"option mode: 'fast' cannot be; allowed: auto, protocol"):
         load(spark, streaming, stream=name, mode="fast")
     with pytest.raises(Exception, match=rf"stream {name} has no allow_direct"):
         load(spark, streaming, stream=name).count()
+    # As well where files are read: the newest messages are in no file yet.
+    told = rf"NotReadableError: stream {name} has no allow_direct.* --allow-direct"
+    with pytest.raises(Exception, match=told):
+        load(spark, streaming, stream=name, mode="blocks", storeDir=str(tmp_path)).count()
     with pytest.raises(Exception, match=rf"no stream '{name}x'; there are"):
         load(spark, streaming, stream=f"{name}x").count()
     nowhere = spark.read.format("jetstream").option("servers", "nats://127.0.0.1:1")
