@@ -75,8 +75,8 @@ def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: boo
 def _plan(options: Mapping[str, str], schema: StructType, overwrite: bool) -> Plan:
     if overwrite:
         raise SinkError(
-            "a stream is only appended to: use mode append (for streams, outputMode append or "
-            "update); nats stream purge empties one"
+            "a stream is only appended to: use mode append (of a streaming query: outputMode "
+            "append, with a watermark for aggregates); nats stream purge empties one"
         )
     given = sink_options(options)
     plan = plan_of(given, columns_of(schema, has_subject=bool(given.subject)))

@@ -147,3 +147,29 @@ def test_a_stream_is_not_overwritten(spark: SparkSession, bench: Bench) -> None:
     writer = table(spark, bench).write.format("jetstream").options(**options(bench, "auto"))
     with pytest.raises(PySparkException, match="a stream is only appended to"):
         writer.mode("overwrite").save()
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        ("complete", "outputMode append, with a watermark"),
+        ("update", "jetstream does not support Update mode"),  # Spark's words
+    ],
+)
+def test_queries_are_written_in_output_mode_append_alone(
+    spark: SparkSession, bench: Bench, tmp_path: Path, mode: str, told: str
+) -> None:
+    bench.create()
+    spark.range(10).write.parquet(str(tmp_path / "rows"))
+    counted = spark.readStream.schema("id long").parquet(str(tmp_path / "rows")).groupBy().count()
+    query = (
+        counted.selectExpr(f"'{bench.name}.a' as subject", "string(count) as data")
+        .writeStream.format("jetstream")
+        .options(**options(bench, "msgid"))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .outputMode(mode)
+        .start()
+    )
+    with pytest.raises(PySparkException, match=told):
+        query.awaitTermination()
+    assert bench.everything() == []
