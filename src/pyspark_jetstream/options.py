@@ -5,7 +5,7 @@ part that needs it. An unknown name or a value that cannot be is an `OptionError
 option it is and what is allowed; nothing was asked of a server by then.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -105,6 +105,10 @@ def check(options: Options) -> None:
     connection_options(options)
     for _ in _values(options):
         pass
+    # Spark does not say here what it will be; options that only one kind has do.
+    for names, parsed in _KINDS:
+        if any(name in options for name in names):
+            parsed(options)
 
 
 def is_with_headers(options: Options) -> bool:
@@ -163,6 +167,13 @@ def sink_options(options: Options) -> SinkOptions:
         ledger_subject=options.get("ledgerSubject", ""),
         outstanding_acks_max=at_least(options, "maxOutstandingAcks", 1, default=OUTSTANDING_ACKS),
     )
+
+
+_KINDS: tuple[tuple[tuple[str, ...], Callable[[Options], object]], ...] = (
+    (BATCH_READ, read_options),
+    (STREAM_READ, stream_read_options),
+    (tuple(name for name in SINK if name not in READ), sink_options),
+)
 
 
 def _read(options: Options, start: Place, end: Place, as_of: Place | None) -> ReadOptions:

@@ -115,3 +115,31 @@ def test_what_is_only_for_one_kind_of_read_or_write() -> None:
 def test_values_are_looked_at_before_it_is_known_what_they_are_for(wrong: dict[str, str]) -> None:
     with pytest.raises(OptionError):
         check(CaseInsensitiveDict(wrong))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            {"minOffsetsPerTrigger": "50", "maxOffsetsPerTrigger": "40"},
+            "minOffsetsPerTrigger: '50' cannot be; .* 40",
+        ),
+        ({"endingOffsets": "latest", "maxOffsetsPerTrigger": "4"}, "option maxOffsetsPerTrigger"),
+        ({"asOfSequence": "5", "asOfTimestamp": "5"}, "option asOfTimestamp"),
+        ({"endingOffsets": "earliest"}, "a batch begins at earliest"),
+        ({"sinkMode": "batch", "includeHeaders": "true"}, "not an option of a write"),
+    ],
+)
+def test_an_option_that_one_kind_alone_has_tells_which_it_is(
+    given: dict[str, str], told: str
+) -> None:
+    """So whatever is wrong for that kind is an error of `load()`, not of a query that has begun."""
+    with pytest.raises(OptionError, match=told):
+        check(options(stream="A", **given))
+
+
+def test_options_of_every_kind_are_let_through() -> None:
+    check(options(stream="A", endingOffsets="latest", subjects="a.>"))
+    check(options(stream="A", maxOffsetsPerTrigger="4", startingOffsets="latest"))
+    check(options(subject="a", sinkMode="msgid"))
+    check(options(stream="A"))
