@@ -11,6 +11,7 @@ import pytest
 from nats.js.api import ConsumerConfig
 
 from penstock.pipelines.acks import latency
+from penstock.pipelines.acks.plot import draw
 from penstock.pipelines.acks.terms import terms_of
 from penstock.pipelines.catalog import ParameterError, find
 from tests.parity.servers import Server
@@ -114,6 +115,16 @@ async def consume(url: str, name: str) -> None:
     for _ in range(10):  # samples come behind their acknowledgements
         await behind.next_msg(ANSWER_SECONDS_MAX)
     await client.close()
+
+
+def test_a_plot_that_cannot_be_written_costs_nobody_the_tables(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    windows = latency.latency(sampled(spark, sample(0, "c", 5)), "1 minute", 1000.0)
+    place = tmp_path / "gone" / "acks.png"  # it was there when the run began
+    told = draw(windows, [], 1000.0, place)
+    assert told == f"none: {place}: No such file or directory"
 
 
 @long_with_reference

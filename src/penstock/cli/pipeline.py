@@ -92,7 +92,7 @@ def run(
 
     place = Place(master, output)
     try:
-        own = _pairs(parameters or [])
+        own = _pairs(parameters or [], is_once=True)
         access = with_parameters(access, own)
         with connection_parameters(access, is_elsewhere=place.directory is None) as connection:
             values = pipeline.checked(connection | own)
@@ -219,12 +219,16 @@ def _as_data(pipeline: "Pipeline") -> dict[str, Any]:
     return data | {"tables": dict(pipeline.tables), "spec": str(pipeline.spec)}
 
 
-def _pairs(texts: list[str]) -> dict[str, str]:
-    pairs = {}
+def _pairs(texts: list[str], *, is_once: bool = False) -> dict[str, str]:
+    """Of several with a name the last holds, or they are refused."""
+    pairs: dict[str, str] = {}
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not name:
             raise CommandError(f"{text!r} is not NAME=VALUE", "", ExitCode.USAGE)
+        if is_once and name in pairs:
+            problem = f"{name} is given twice: {pairs[name]!r} and {value!r}"
+            raise CommandError(problem, "", ExitCode.USAGE)
         pairs[name] = value
     return pairs
 

@@ -38,8 +38,14 @@ def with_parameters(access: Access, parameters: dict[str, str]) -> Access:
     changes: dict[str, Any] = {}
     for name, field in _PARAMETERS.items():
         if value := parameters.pop(name, ""):
-            changes[field] = value.lower() == "true" if field == "tlsfirst" else value
+            changes[field] = _truth(name, value) if field == "tlsfirst" else value
     return replace(access, **changes)
+
+
+def _truth(name: str, value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise CommandError(f"{name} is {value!r}; allowed: true, false", "", ExitCode.USAGE)
+    return value.lower() == "true"
 
 
 @contextlib.contextmanager
