@@ -214,6 +214,17 @@ def test_of_no_subjects_there_is_nothing(run: Run, name: str, allow_direct: bool
     run(program)
 
 
+def test_a_text_in_place_of_subjects_is_told_with_what_to_write(run: Run, name: str) -> None:
+    async def program(js: JetStream) -> None:
+        hits = await counters(js, name)
+        with pytest.raises(TypeError, match=r"load_multiple\(\['c.>'\]\)"):
+            [row async for row in hits.load_multiple("c.>")]
+        with pytest.raises(TypeError, match=r"get_entries\(\['c.>'\]\)"):
+            [row async for row in hits.get_entries("c.>")]
+
+    run(program)
+
+
 def test_a_counter_of_another_stream(run: Run, name: str) -> None:
     async def program(js: JetStream) -> None:
         hits = await counters(js, name)

@@ -126,7 +126,7 @@ class Counters:
             print(subject, value)
         ```
         """
-        async for message in self._last_of_each(subjects):
+        async for message in self._last_of_each(subjects, "load_multiple"):
             yield message.subject or "", _value(message.subject or "", message.data or b"")
 
     async def get_entry(self, subject: str) -> Entry:
@@ -155,7 +155,7 @@ class Counters:
             print(entry.subject, entry.value, entry.sources)
         ```
         """
-        async for message in self._last_of_each(subjects):
+        async for message in self._last_of_each(subjects, "get_entries"):
             yield _entry(message)
 
     async def reset(self, subject: str) -> int:
@@ -188,9 +188,9 @@ class Counters:
             headers["Nats-Msg-Id"] = msg_id
         return await store(self._js.connection, subject, b"", headers, self._js.timeout)
 
-    def _last_of_each(self, subjects: Sequence[str]) -> AsyncIterator[RawStreamMsg]:
+    def _last_of_each(self, subjects: Sequence[str], asked: str) -> AsyncIterator[RawStreamMsg]:
         if isinstance(subjects, str):
-            raise TypeError("subjects are a list: load_multiple([subject])")
+            raise TypeError(f"subjects are a list: {asked}([{subjects!r}])")
         linearizable = self._linearizable_reads
         return self._js.reads.last_of_each(self._stream, subjects, {}, linearizable=linearizable)
 
