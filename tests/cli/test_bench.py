@@ -90,6 +90,7 @@ def test_what_cannot_be_measured_is_told_in_one_line(
     ran = called("bench", *arguments)
     assert (ran.code, len(ran.err.splitlines())) == (code, 1), ran
     assert told in ran.err
+    assert ran.err.count("penstock:") == 1
 
 
 def test_a_server_without_jetstream_is_told(tmp_path: Path) -> None:

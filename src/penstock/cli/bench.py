@@ -135,7 +135,7 @@ def _version(contestant: "Contestant") -> str:
         return contestant.version()
     except BenchError as error:
         code = ExitCode.NO_CONNECTION if contestant.url else ExitCode.FAILED
-        raise CommandError(f"{contestant.name}: {error}", "", code) from None
+        raise CommandError(f"{contestant.name} is not measured: {error}", "", code) from None
 
 
 def _directory(store: Path | None) -> Path:
