@@ -3,11 +3,14 @@
 import subprocess
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from nats.errors import ConnectionClosedError
 from nats.js.api import RawStreamMsg
 
+from penstock.cli import stream_tail
+from penstock.cli.shown import moment
 from penstock.cli.stream_arrow import StreamTable
 from tests.cli.conftest import ORDERS, Command, do
 from tests.cli.run import penstock, world
@@ -96,6 +99,27 @@ def test_a_stream_is_a_table(command: Command) -> None:
     twice = "select count(*) n from messages a join messages b on a.seq = b.seq + 1"
     assert query(command, twice) == [{"n": ORDERS - 1}]
     assert query(command, "select max(headers['Id']::int) m from messages") == [{"m": 12}]
+
+
+def test_a_message_has_one_time_whoever_shows_it(command: Command) -> None:
+    """Servers count nanoseconds; both cut them to microseconds."""
+    tail = command("stream", "tail", "ORDERS", "--no-follow", "--json", "-n", "100").lines
+    times = "select strftime(timestamp, '%Y-%m-%dT%H:%M:%S.%fZ') as t from messages order by seq"
+    assert [line["time"] for line in tail] == [row["t"] for row in query(command, times)]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "$JS.ACK.S.C.1.7.1.1700000000000001999.0",
+        "$JS.ACK._.hash.S.C.1.7.1.1700000000000001999.0",
+        "$JS.ACK.hub.hash.S.C.1.7.1.1700000000000001999.0.token",
+    ],
+)
+def test_times_of_the_tail_are_cut_not_rounded(reply: str) -> None:
+    message = SimpleNamespace(reply=reply)
+    at = stream_tail._stored_at(message)  # type: ignore[arg-type]
+    assert moment(at) == "2023-11-14T22:13:20.000001Z"
 
 
 def test_a_query_reads_what_it_is_told_to(command: Command) -> None:

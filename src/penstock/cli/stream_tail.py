@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from penstock.client import JetStream
 
 _PENDING_BYTES_MAX = 16 << 20  # what waits to be printed
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SHORT_REPLY_TOKENS = 9  # $JS.ACK and what a consumer says of a message
+_TIME_TOKEN = 9  # where domain and account are said too
 
 
 def declare(streams: typer.Typer) -> None:
@@ -65,12 +68,14 @@ def tail(
 def _print_json(message: "Msg") -> None:
     place = message.metadata
     sequence = place.sequence.stream
-    print_json(as_data(sequence, place.timestamp, message.subject, message.data, message.headers))
+    print_json(
+        as_data(sequence, _stored_at(message), message.subject, message.data, message.headers)
+    )
 
 
 def _print(output: "Console", message: "Msg", *, headers: bool) -> None:
     place = message.metadata
-    output.print(f"[bold]{place.sequence.stream}[/] [dim]{moment(place.timestamp)}[/] ", end="")
+    output.print(f"[bold]{place.sequence.stream}[/] [dim]{moment(_stored_at(message))}[/] ", end="")
     output.print(f"[cyan]{_plain(message.subject)}[/] {_plain(as_text(message.data))}")
     for name, value in (message.headers or {}).items() if headers else ():
         output.print(f"  [dim]{_plain(name)}: {_plain(as_text(value.encode()))}[/]")
@@ -88,6 +93,14 @@ class _Asked:
         self.since = duration(since, "--since") if since else 0.0
         self.follow = follow
         self.count = count
+
+
+def _stored_at(message: "Msg") -> datetime:
+    """Cut to microseconds, as everywhere; nats-py makes a float of it, which rounds."""
+    tokens = message.reply.split(".")
+    is_short = len(tokens) == _SHORT_REPLY_TOKENS  # without a domain
+    nanoseconds = int(tokens[-2 if is_short else _TIME_TOKEN])
+    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
 
 
 def _plain(text: str) -> str:
