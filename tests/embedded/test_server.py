@@ -188,6 +188,14 @@ def test_started_and_stopped_by_hand(tmp_path: Path) -> None:
     running.stop()
 
 
+def test_started_twice_is_refused_and_the_first_goes_on() -> None:
+    running = penstock.serve()
+    with running as url:
+        with pytest.raises(penstock.ServerStartError, match=r"running already; stop it first"):
+            running.start()
+        assert asyncio.run(stored(url, b"first")) == 1
+
+
 def test_started_again(tmp_path: Path) -> None:
     running = penstock.serve(tmp_path)
     for count in (1, 2, 3):
@@ -305,9 +313,20 @@ except AttributeError as error:
         {"sync_interval": 0},
         {"sync_interval": float("nan")},
         {"sync_interval": float("inf")},
+        {"port": "x"},
+        {"port": None},
+        {"monitor_port": "8222"},
+        {"name": 5},
+        {"host": None},
+        {"max_payload": "1MB"},
+        {"sync_interval": "2m"},
+        {"store_dir": 5},
+        {"token": b"secret"},
     ],
     ids=str,
 )
 def test_arguments_that_no_server_has(arguments: dict[str, Any]) -> None:
-    with pytest.raises(penstock.ServerStartError):
-        penstock.Server(**arguments)
+    for make in (penstock.Server, penstock.serve):
+        with pytest.raises(penstock.ServerStartError) as refused:
+            make(**arguments)
+        assert refused.value.hint

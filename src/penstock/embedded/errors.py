@@ -1,6 +1,7 @@
 """Why an embedded server did not start, and what to do about it."""
 
 import errno
+import os
 
 from penstock.model.errors import StorageError
 from penstock.model.limits import PAYLOAD_BYTES_CEILING
@@ -12,6 +13,19 @@ _HINTS = {
     errno.EADDRINUSE: "stop whatever listens there, or leave the port out to take any free one",
     errno.EACCES: "ports below 1024 belong to the system: take a higher one",
     errno.EADDRNOTAVAIL: "this machine has no such address: leave the host out for 127.0.0.1",
+}
+
+
+_NEEDED = ("host", "port")
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "store_dir": ((str, os.PathLike), "a path"),
+    "host": ((str,), "a text such as 127.0.0.1"),
+    "port": ((int,), f"a whole number, 1 to {_PORT_MAX}, or 0 for any free one"),
+    "name": ((str,), "a text"),
+    "monitor_port": ((int,), f"a whole number, 1 to {_PORT_MAX}, or 0 for any free one"),
+    "token": ((str,), "a text"),
+    "sync_interval": ((int, float), "a number of seconds"),
+    "max_payload": ((int,), "a whole number of bytes"),
 }
 
 
@@ -41,6 +55,20 @@ def start_error(error: OSError | StorageError) -> ServerStartError:
         return ServerStartError(f"{error.operation} {error.path}", error.hint)
     reason = error.strerror or str(error)
     return ServerStartError(reason, _HINTS.get(error.errno or 0, ""))
+
+
+def running_already() -> ServerStartError:
+    hint = "stop it first, or make another object: one is one server"
+    return ServerStartError("the server is running already", hint)
+
+
+def check_kinds(**arguments: object) -> None:
+    """What is of no use is told by its name, before anything is made of it."""
+    for name, value in arguments.items():
+        kinds, words = _KINDS[name]
+        is_missing = value is None and name not in _NEEDED
+        if not is_missing and (not isinstance(value, kinds) or isinstance(value, bool)):
+            raise ServerStartError(f"{name} is {value!r}", f"it is {words}")
 
 
 def check_arguments(

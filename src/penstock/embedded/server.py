@@ -15,7 +15,12 @@ from typing import Self
 from msgspec.structs import replace
 
 from penstock.config.options import Authorization, JetStreamSettings, Options
-from penstock.embedded.errors import ServerStartError, check_arguments, start_error
+from penstock.embedded.errors import (
+    check_arguments,
+    check_kinds,
+    running_already,
+    start_error,
+)
 from penstock.embedded.log import EmbeddedLog
 from penstock.embedded.temporary import TemporaryStore
 from penstock.model.errors import StorageError
@@ -75,6 +80,16 @@ class Server:
         max_payload: int | None = None,
         debug: bool = False,
     ) -> None:
+        check_kinds(
+            store_dir=store_dir,
+            host=host,
+            port=port,
+            name=name,
+            monitor_port=monitor_port,
+            token=token,
+            sync_interval=sync_interval,
+            max_payload=max_payload,
+        )
         check_arguments(port, monitor_port, name, max_payload, sync_interval)
         sync_ns = None if sync_interval is None else int(sync_interval * _SECOND_NS)
         options = Options(
@@ -107,7 +122,7 @@ class Server:
         ```
         """
         if self._server is not None:
-            raise ServerStartError("the server is running already", "one object is one server")
+            raise running_already()
         log = EmbeddedLog(debug=self._options.debug)
         self._server = app.Server(self._stored_options(), log)
         try:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from penstock.embedded.errors import running_already
 from penstock.embedded.server import Server
 
 try:
@@ -45,7 +46,8 @@ class ServerThread:
 
     def start(self) -> Self:
         """Listens when it returns; raises `ServerStartError` if that cannot be."""
-        assert self._thread is None, "the server is running already"
+        if self._thread is not None:
+            raise running_already()
         started: Future[None] = Future()
         self._is_wanted = True
         self._thread = threading.Thread(
