@@ -86,6 +86,7 @@ def first_meeting(patterns: Sequence[str], count: int, steps: Steps) -> int | No
     """
     if not count:
         return None
+    patterns = [_compared(pattern) for pattern in patterns]
     times = Counter(patterns)
     is_wild = any(map(_is_wild, patterns))
     walk = _Walk(steps)
@@ -105,22 +106,20 @@ class _Walk:
         self._steps = steps
 
     def trie(self, patterns: Iterable[str]) -> Trie:
-        """Of anything: behind a `>` a pattern ends, and one with an empty token meets none."""
+        """Of anything: what has an empty token only meets a `>` before that."""
         root: Trie = {}
         nodes = 1
         for pattern in patterns:
-            tokens = pattern.split(".")
-            if REST in tokens:
-                tokens = tokens[: tokens.index(REST) + 1]
-            if _END in tokens:
-                continue
             node = root
-            for token in tokens:
+            for token in _compared(pattern).split("."):
+                if not token:
+                    break
                 if token not in node:
                     node[token] = {}
                     nodes += 1
                 node = node[token]
-            node[_END] = _NOTHING
+            else:
+                node[_END] = _NOTHING
         self._steps.built(nodes)
         return root
 
@@ -179,6 +178,12 @@ class _Walk:
 def _is_wild(pattern: str) -> bool:
     """Whether there may be a wildcard: one inside of a token is none."""
     return WILDCARD in pattern or REST in pattern
+
+
+def _compared(pattern: str) -> str:
+    """What matters of it: nothing behind a `>`, where a text may go on that is no pattern."""
+    at = f".{pattern}.".find(f".{REST}.")
+    return pattern if at < 0 else pattern[: at + 1]
 
 
 def _shared(left: Trie, right: Trie) -> list[str]:

@@ -5,7 +5,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.model.api_errors import ApiError
@@ -48,6 +48,8 @@ def test_meet(few: int, ours: list[str], theirs: list[str]) -> None:
 
 
 @settings(deadline=None)
+@example(("b", "a.>"), ["a.>.b"])
+@example(("a.>",), ["*.*."])
 @given(LISTS, st.lists(TEXTS, max_size=3))
 def test_first_meeting(valid: tuple[str, ...], others: list[str]) -> None:
     patterns = [*valid, *others]
