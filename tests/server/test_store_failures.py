@@ -76,6 +76,8 @@ def test_a_stream_that_cannot_be_recovered_costs_no_other(
 ) -> None:
     """It is left alone until it can be; the log is kept for it, also over a clean stop."""
     store = killed_store(tmp_path)
+    for block in store.rglob("*.blk"):  # all there is of the streams is in the log
+        block.unlink()
     fail = OSError("read /secret/1.blk: Input/output error (os error 5)")
     with monkeypatch.context() as patch:
         patch.setattr(recovery, "replay", failing_for("A", recovery.replay, fail))

@@ -252,7 +252,7 @@ class Inspection:
     def _check_left(self) -> None:
         """Folders that nothing explains, and entries of streams that have no folder."""
         for number, folder in self._undescribed.items():
-            if held_messages(folder):
+            if number in self._passed_over or held_messages(folder):
                 self._findings += [
                     msgspec.structs.replace(
                         found,

@@ -113,12 +113,15 @@ class StreamFolders:
                 self._unreadable[int(number)] = (folder, str(error))
         return sorted(found, key=lambda description: description.number)
 
-    def settle_unreadable(self, opened: Collection[int], report: Callable[[str], None]) -> None:
-        """After the log: folders that neither their description nor the log could explain."""
+    def settle_unreadable(
+        self, opened: Collection[int], left: Collection[int], report: Callable[[str], None]
+    ) -> None:
+        """After the log: folders that their description does not explain, nor a stream that was
+        opened. Those that the log has something about are left for a later start."""
         for number, (folder, problem) in self._unreadable.items():
             if number in opened or not folder.exists():
                 continue
-            if held_messages(folder):
+            if number in left or held_messages(folder):
                 report(problem)
             else:  # a creation that did not get far
                 clear(folder)

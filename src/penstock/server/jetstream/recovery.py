@@ -69,7 +69,8 @@ class Recovery:
         self._keeper.links.expect()
         for kept in [*self._keeper.kept.values()]:
             self._settle(kept, log)
-        self._folders.settle_unreadable(self._by_number, self._report)
+        left = self._passed_over | self._unopened.keys()
+        self._folders.settle_unreadable(self._by_number, left, self._report)
         return not any(self._folders.has_folder(number) for number in self._passed_over)
 
     def _find(self, number: int) -> Kept | None:
