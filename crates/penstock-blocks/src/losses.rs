@@ -32,6 +32,24 @@ impl Opening {
         crate::note::join(&mut self.store.lost);
     }
 
+    /// A block that was written anew after the index lacks what was removed between the two, which
+    /// only the log may tell, later. It ends with its seal and all of it verifies: nothing of it
+    /// is lost. `indexed` has number, length, first and last of the blocks as the index knew them.
+    pub fn excuse_rewritten(&mut self, indexed: &[(u32, u64, u64, u64)]) {
+        for (number, length, first, last) in indexed {
+            let is_damaged = self.damage.iter().any(|(damaged, _)| damaged == number);
+            let blocks = &self.store.blocks;
+            let Ok(position) = blocks.binary_search_by_key(number, |block| block.number) else {
+                continue;
+            };
+            let block = &blocks[position];
+            if block.sealed && block.records > 0 && block.length < *length && !is_damaged {
+                self.removed.insert((*first, block.first - 1));
+                self.removed.insert((block.last + 1, *last));
+            }
+        }
+    }
+
     fn lost_to(&self, number: u32, damage: &Damage) -> Option<Range> {
         let blocks = &self.store.blocks;
         let position = blocks.partition_point(|block| block.number < number);

@@ -315,7 +315,13 @@ impl Opening {
 
     /// Scans all blocks. What an index says of removals is true even if it does not fit.
     fn rebuild(&mut self, body: Option<Box<Body>>) -> Result<()> {
+        let mut indexed = Vec::new();
         if let Some(body) = body {
+            indexed.extend(
+                body.blocks
+                    .iter()
+                    .map(|b| (b.number, b.length, b.first, b.last)),
+            );
             self.removed.insert((1, body.first - 1));
             let mut last = body.first - 1;
             for block in &body.blocks {
@@ -339,6 +345,7 @@ impl Opening {
         }
         self.store.blocks = found.into_iter().rev().collect();
         self.order_empty_blocks();
+        self.excuse_rewritten(&indexed);
         self.store.last = self.highest.max(self.removed.highest);
         self.report_lost(0);
         Ok(())
