@@ -99,8 +99,8 @@ def _tour(url: str, directory: Path, wants_spark: bool) -> int:
 def _go_on(url: str) -> None:
     import threading
 
-    say("serving", f"until ^C; in another terminal: penstock stream ls -s {url}")
-    try:
+    try:  # from the first word: whoever reads it may interrupt at once
+        say("serving", f"until ^C; in another terminal: penstock stream ls -s {url}")
         threading.Event().wait()
     except KeyboardInterrupt:
         print()
