@@ -12,6 +12,7 @@ stream stops, and the log keeps what a restart needs of it.
 """
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -78,8 +79,8 @@ class Checkpoints:
 
     def pause(self) -> None:
         """The log failed: stores are about to be opened again."""
+        self._paused = True  # first: what has landed may ask for the next one
         self.finish()
-        self._paused = True
 
     def go_on(self, log: Log) -> None:
         """Another log stands in for the one that failed."""
@@ -90,9 +91,9 @@ class Checkpoints:
 
     def finish(self) -> None:
         """Waits for the one that is under way."""
-        if self._written is not None:
+        if self._flight is not None and self._written is not None:
             self._written.result()
-            self._landed()
+            self._landed(self._flight)
 
     def close(self, *, run: bool, and_cut: bool = False) -> None:
         """The last one, if there is to be one: the next start finds all in the stores.
@@ -127,7 +128,8 @@ class Checkpoints:
         flight = self._take_off(streams, cut=cut)
         self._flight = flight
         self._written = self._thread.submit(flight.write)
-        self._written.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._landed))
+        landed = functools.partial(self._loop.call_soon_threadsafe, self._landed, flight)
+        self._written.add_done_callback(lambda _: landed())
 
     def _take_off(self, streams: Iterable[Kept], *, cut: bool, closing: bool = False) -> Flight:
         flight = Flight(self._log, self._directory.folders, cut=cut)
@@ -144,10 +146,10 @@ class Checkpoints:
         flight.forgets = cut and not flight.failures and self.forgetting.begin(flight.mark)
         return flight
 
-    def _landed(self) -> None:
-        flight, self._flight, self._written = self._flight, None, None
-        if flight is None:
-            return  # somebody waited for it
+    def _landed(self, flight: Flight) -> None:
+        if flight is not self._flight:
+            return  # somebody waited for it, and another one may be under way
+        self._flight = self._written = None
         again = flight.land(self._keeper)
         if self._over(flight) and flight.forgets:
             self.forgetting.overwrite_in(self._thread)
