@@ -58,7 +58,9 @@ def fill(store: Path, *, stopped: bool, jetstream: str = "") -> None:
             _let_consumers_pass(wire, store, "ORDERS")
         for name in ("work", "other"):
             _consume(wire, "ORDERS", name)
-        wire.request("$JS.API.STREAM.MSG.DELETE.ORDERS", json.dumps({"seq": REMOVED}).encode())
+        # An erasure brings a checkpoint soon, and what is killed shall have all of its log.
+        removal = json.dumps({"seq": REMOVED, "no_erase": not stopped}).encode()
+        wire.request("$JS.API.STREAM.MSG.DELETE.ORDERS", removal)
         if stopped:
             assert node.stop() == 0
 

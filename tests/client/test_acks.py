@@ -90,10 +90,10 @@ def test_a_block_acknowledges_or_gives_back(run: Run, name: str) -> None:
 
 def test_a_long_block_keeps_its_message(run: Run, name: str) -> None:
     async def program(js: JetStream) -> None:
-        jobs = await work(js, name, 1, ack_wait=3)
+        jobs = await work(js, name, 1, ack_wait=4)
         [job] = await jobs.fetch(1, timeout=ANSWER_SECONDS_MAX)
         async with client.processing(job, progress_every=0.1):
-            await asyncio.sleep(6.5)  # more than twice what the consumer waits
+            await asyncio.sleep(8.5)  # more than twice what the consumer waits
         info = await js.consumer_info(name, "work")
         assert info.num_redelivered == 0
         assert await left(js, name) == (0, 1)

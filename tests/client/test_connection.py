@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Iterator
 
 import pytest
 from nats.errors import NoServersError
@@ -10,14 +11,16 @@ from penstock import client
 from tests.parity.servers import Server
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """Taken, so that nobody else gets it, but nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
 
 
-def test_where_nobody_answers() -> None:
-    url = f"nats://127.0.0.1:{free_port()}"
+def test_where_nobody_answers(silent_port: int) -> None:
+    url = f"nats://127.0.0.1:{silent_port}"
 
     async def program() -> None:
         async with client.connect(url):

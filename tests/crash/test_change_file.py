@@ -139,12 +139,13 @@ def test_what_was_due_while_the_disk_failed(tmp_path: Path) -> None:
         wire.request("JOBS.x", b"first")
         assert next_of(wire, "W").payload == b"first"
         due = time.monotonic() + 1.1  # at the latest
-        asked = b'{"batch":2,"expires":%d}' % (100 * SECOND)
+        asked = b'{"batch":100,"expires":%d}' % (100 * SECOND)
         wire.ask("$JS.API.CONSUMER.MSG.NEXT.JOBS.W", asked)
         with fault(node.pid, "pwrite64:error=EIO", block):
             wire.ask("JOBS.x", b"second")
             while "Stream JOBS stopped" not in node.log:
                 other.request("$JS.API.INFO")
             time.sleep(max(0.0, due - time.monotonic()))
-        came = {wire.wait_any("JOBS.", WAIT_SECONDS_MAX).payload for _ in range(2)}
-        assert came == {b"first", b"second"}
+        awaited = {b"first", b"second"}  # the first may come more than once
+        while awaited:
+            awaited.discard(wire.wait_any("JOBS.", WAIT_SECONDS_MAX).payload)

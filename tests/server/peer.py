@@ -25,11 +25,13 @@ class Peer:
         self.socket.sendall(data)
 
     def line(self) -> bytes:
-        """The next line; empty when the server has closed."""
+        """The next line, empty when the server has closed; its own PINGs are left out."""
         try:
-            return self._file.readline()
+            while (line := self._file.readline()) == b"PING\r\n":
+                pass
         except ConnectionResetError:
             return b""
+        return line
 
     def until(self, wanted: bytes) -> list[bytes]:
         """The lines before `wanted`."""

@@ -40,9 +40,7 @@ def landed(monkeypatch: pytest.MonkeyPatch) -> list[checkpoints.Flight]:
     return flights
 
 
-def test_none_begins_once_they_are_paused(
-    tmp_path: Path, landed: list[checkpoints.Flight]
-) -> None:
+def test_none_begins_once_they_are_paused(tmp_path: Path, landed: list[checkpoints.Flight]) -> None:
     def pause(server: Server) -> object:
         ask(server)
         checkpoints_of(server).pause()

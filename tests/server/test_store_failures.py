@@ -18,7 +18,7 @@ from tests.crash.load import begin_snapshot, create, stream_config
 from tests.crash.wire import Wire, published
 from tests.server.changes import restore
 from tests.server.file_steps import copy_store
-from tests.server.inside import ServerInside
+from tests.server.inside import ServerInside, hold_upkeep
 
 LAZY = JetStreamSettings(sync_interval_ns=3_600_000_000_000)
 ENCODE = Description.encode
@@ -120,6 +120,7 @@ def test_a_description_of_a_later_version_costs_no_other_stream(tmp_path: Path) 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Description, "encode", encode)
         with ServerInside(store) as inside, contextlib.closing(Wire(inside.port)) as wire:
+            inside.call(hold_upkeep)
             body = stream_config("A", description="edited")
             assert "error" not in wire.request("$JS.API.STREAM.UPDATE.A", body)
             copy_of_log = tmp_path / "in the log"
@@ -139,6 +140,7 @@ def killed_store(tmp_path: Path) -> Path:
     store, copy = tmp_path / "store", tmp_path / "copy"
     store.mkdir()
     with ServerInside(store) as inside, contextlib.closing(Wire(inside.port)) as wire:
+        inside.call(hold_upkeep)
         for name in ("A", "B", "C"):
             create(wire, name)
             wire.request(f"{name}.x", b"one")

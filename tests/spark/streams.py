@@ -28,7 +28,7 @@ class Published:
 
 def connected(server: Server, work: Callable[[Client], Awaitable[Any]], **access: Any) -> Any:
     async def main() -> Any:
-        client = await nats.connect(server.url, **access)
+        client = await nats.connect(server.url, connect_timeout=ANSWER_SECONDS_MAX, **access)
         try:
             return await work(client)
         finally:

@@ -8,7 +8,15 @@ import pytest
 pytest.importorskip("pyspark")
 
 from tests.parity.servers import Server
-from tests.spark.streams import Published, api, connected, make, numbered, publish
+from tests.spark.streams import (
+    ANSWER_SECONDS_MAX,
+    Published,
+    api,
+    connected,
+    make,
+    numbered,
+    publish,
+)
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -248,6 +256,7 @@ def test_nothing_is_left_on_the_server(spark: "SparkSession", streaming: Server,
     assert load(spark, streaming, stream=name).limit(3).count() == 3
 
     async def consumers(client: "Client") -> int:
-        return (await client.jetstream().stream_info(name)).state.consumer_count
+        js = client.jetstream(timeout=ANSWER_SECONDS_MAX)
+        return (await js.stream_info(name)).state.consumer_count
 
     assert connected(streaming, consumers) == 0

@@ -20,7 +20,7 @@ from tests.server_process import BIN
 from tests.spark.cluster import Cluster, ConnectServer
 from tests.spark.copying_there import ROWS
 from tests.spark.length import long
-from tests.spark.streams import connected
+from tests.spark.streams import ANSWER_SECONDS_MAX, connected
 from tests.spark.test_pipelines import java  # noqa: F401 -- a fixture
 
 PASSWORD = "hunter-42-xyzzy"  # noqa: S105 -- of a server that lives for a test
@@ -42,10 +42,11 @@ def context(tmp_path: Path) -> Iterator[Path]:
 
 
 async def filled(client: Any) -> None:
-    js = client.jetstream()
+    js = client.jetstream(timeout=ANSWER_SECONDS_MAX)
     for name, more in (("A", {}), ("B", {}), ("HITS", {"allow_msg_counter": True})):
         config = {"name": name, "subjects": [f"{name}.>"], "allow_direct": True, **more}
-        told = await client.request(f"$JS.API.STREAM.CREATE.{name}", json.dumps(config).encode())
+        request, place = json.dumps(config).encode(), f"$JS.API.STREAM.CREATE.{name}"
+        told = await client.request(place, request, timeout=ANSWER_SECONDS_MAX)
         assert "error" not in json.loads(told.data)
     for number in range(12):
         await js.publish(f"HITS.{number % 3}", headers={"Nats-Incr": f"+{number}"})

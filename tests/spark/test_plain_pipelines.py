@@ -11,7 +11,7 @@ from tests.parity.servers import PENSTOCK, Server
 from tests.spark.length import long
 from tests.spark.plain_run import Ran, spark_pipelines
 from tests.spark.sink_bench import Bench
-from tests.spark.streams import Published, connected, make, publish
+from tests.spark.streams import ANSWER_SECONDS_MAX, Published, connected, make, publish
 from tests.spark.test_acks import sample
 from tests.spark.test_pipelines import java  # noqa: F401 -- java is a fixture
 from tests.spark.test_rollup import KEYS, orders
@@ -49,10 +49,12 @@ def test_recount_at_a_server_that_wants_a_token(tmp_path: Path) -> None:
     async def fill(client: Any) -> None:
         config = {"name": "ALONE", "subjects": ["alone.*"], "allow_direct": True}
         request = json.dumps(config | {"allow_msg_counter": True}).encode()
-        await client.request("$JS.API.STREAM.CREATE.ALONE", request)
+        place = "$JS.API.STREAM.CREATE.ALONE"
+        await client.request(place, request, timeout=ANSWER_SECONDS_MAX)
+        js = client.jetstream(timeout=ANSWER_SECONDS_MAX)
         for number in range(10):
             increment = {"Nats-Incr": f"+{number}"}
-            await client.jetstream().publish(f"alone.{number % 3}", headers=increment)
+            await js.publish(f"alone.{number % 3}", headers=increment)
 
     config = 'authorization { token: "sesame" }'
     with Server(PENSTOCK, ("-js", "-sd", str(tmp_path / "store")), config) as server:

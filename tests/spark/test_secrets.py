@@ -20,7 +20,7 @@ from pyspark_jetstream.option_values import OptionError
 from tests.parity.servers import IMPLEMENTATIONS, PENSTOCK, Implementation, Server
 from tests.server_process import BIN
 from tests.spark.conftest import JAVA_MIN, java_version
-from tests.spark.streams import connected
+from tests.spark.streams import ANSWER_SECONDS_MAX, connected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -154,10 +154,11 @@ def test_what_a_pipeline_is_given_is_no_setting(spark: "SparkSession", clean: No
 
 def counted(server: Server, stream: str) -> None:
     async def fill(client: Any) -> None:
-        js = client.jetstream()
+        js = client.jetstream(timeout=ANSWER_SECONDS_MAX)
         config = {"allow_msg_counter": True, "allow_direct": True}
         body = {"name": stream, "subjects": ["hits.*"], **config}
-        told = await client.request(f"$JS.API.STREAM.CREATE.{stream}", json.dumps(body).encode())
+        request, place = json.dumps(body).encode(), f"$JS.API.STREAM.CREATE.{stream}"
+        told = await client.request(place, request, timeout=ANSWER_SECONDS_MAX)
         assert "error" not in json.loads(told.data)
         for number in range(9):
             await js.publish(f"hits.{number % 3}", headers={"Nats-Incr": f"{number:+d}"})

@@ -138,7 +138,7 @@ def test_a_stream_with_too_many_open_batches_is_waited_for(
 
     monkeypatch.setattr(Link, "reopen", cleared)
     bench.write(rows(bench, 10), sinkMode="batch")
-    assert len(tried) == 1
+    assert tried
     assert payloads(bench.stored()) == in_order(10)
 
 

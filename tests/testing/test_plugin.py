@@ -77,7 +77,7 @@ async def test_two_connections(jetstream, jetstream_server):
     heard = await other.subscribe("news")
     await other.flush()
     await jetstream.connection.publish("news", b"rain")
-    assert (await heard.next_msg()).data == b"rain"
+    assert (await heard.next_msg(timeout=30)).data == b"rain"
     await other.close()
 
 class TestInAClass:

@@ -117,7 +117,7 @@ def publish(url: str, size: Size, storage: Literal["file", "memory"]) -> Sample:
         warming = Clock()
         publisher.until(lambda: warming.seconds >= size.seconds * WARM_UP)
         clock, before = Clock(), publisher.acknowledged
-        publisher.until(lambda: clock.seconds >= size.seconds)
+        publisher.until(lambda: clock.seconds >= size.seconds and publisher.acknowledged > before)
         found = {
             "rate": (publisher.acknowledged - before) / clock.seconds,
             "load_busy": clock.share,
