@@ -4,8 +4,8 @@
 //! acknowledgement means and when a message is given up is decided by the caller. A pull of a
 //! thousand messages is one call that renders them from the store's bytes into the output of
 //! whoever listens; so is a run of plain acknowledgements. A `FilterIndex` for one stream says
-//! which consumers a run of new messages concerns. A page of a direct get, which has no consumer, goes
-//! the same way (`page`).
+//! which consumers a run of new messages concerns. What direct gets ask for, who have no consumer, goes
+//! the same way: pages (`page`), and last messages of subjects (`lasts`).
 #![forbid(unsafe_code)]
 
 mod ack_run;
@@ -15,9 +15,11 @@ mod count;
 mod deliver;
 mod filter_index;
 mod headers;
+mod lasts;
 mod ledger;
 mod page;
 mod pending;
+mod place;
 mod removal;
 mod replay;
 mod settling;
@@ -28,6 +30,7 @@ pub use ack_run::Acked;
 pub use count::Arrived;
 pub use deliver::{Outcome, Request, Stop, Terms};
 pub use filter_index::FilterIndex;
+pub use lasts::{LastTerms, send_lasts};
 pub use ledger::{AckPolicy, Entry, Figures, Ledger, Position, Range};
 pub use page::{PageSent, PageStop, PageTerms, send_page};
 pub use removal::Terminated;

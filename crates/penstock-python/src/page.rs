@@ -1,8 +1,8 @@
-//! Pages of a direct get.
+//! What direct gets ask for: pages, and the last messages of subjects.
 
 use crate::hub::Hub;
 use crate::store::{Store, filter_of};
-use penstock_consumers::PageTerms;
+use penstock_consumers::{LastTerms, PageTerms};
 use pyo3::prelude::*;
 
 /// Why it ended, where to go on, messages and bytes sent, how many are left, and the last one sent.
@@ -51,4 +51,28 @@ pub fn send_page(
         sent.pending,
         sent.before,
     )
+}
+
+/// Answers requests of a run for the last message of a subject; the first one that is left, or the
+/// end of the run.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // columns of a call from Python
+#[pyo3(signature = (hub, store, account, stream, start, end, *, dots, missing))]
+pub fn send_lasts(
+    hub: &mut Hub,
+    store: &mut Store,
+    account: u32,
+    stream: &[u8],
+    start: usize,
+    end: usize,
+    dots: usize,
+    missing: &[u8],
+) -> usize {
+    let terms = LastTerms {
+        account,
+        stream,
+        dots,
+        missing,
+    };
+    penstock_consumers::send_lasts(&mut hub.hub, &mut store.store, &terms, start, end)
 }

@@ -6,6 +6,7 @@
 //! leaves through whatever can be written to. The socket driver and the tests use the same doors.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod batch_runs;
 mod columns;
 mod connection;
@@ -24,6 +25,7 @@ pub mod run_bytes;
 mod subscription;
 mod vector;
 
+pub use asked::Asked;
 pub use batch_runs::{BatchNames, BatchRun};
 pub use columns::{Lane, Marks};
 pub use connection::{ConnectionId, Ending, Switches, Traffic};

@@ -634,6 +634,21 @@ def send_page(
 ) -> tuple[int, int, int, int, int, int]:
     """Messages of a direct get to whoever listens to an inbox."""
 
+def send_lasts(
+    hub: Hub,
+    store: Store,
+    account: int,
+    stream: bytes,
+    start: int,
+    end: int,
+    *,
+    dots: int,
+    missing: bytes,
+) -> int:
+    """Answers direct gets of the last message of a subject, the frames `picked[start..end]`: those
+    that ask for one subject behind so many dots and for nothing else. The first one that is left,
+    or `end`."""
+
 class Memory:
     """Bytes of the kernel, read where they are."""
 

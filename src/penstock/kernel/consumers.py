@@ -10,6 +10,7 @@ from penstock.kernel import _native
 
 Ledger = _native.Ledger
 FilterIndex = _native.FilterIndex
+send_lasts = _native.send_lasts
 send_page = _native.send_page
 
 

@@ -162,7 +162,7 @@ def _last_of_subject(stream: Stream, subject: bytes, payload: bytes) -> Iterator
 def _one(stream: Stream, wanted: Wanted, headerless: bool) -> Iterator[Answer]:
     record = find(stream.store, wanted)
     if record is None:
-        return _only(Status.NOT_FOUND)
+        return iter([(NOT_FOUND, b"")])
     return iter([(b"" if headerless else _described(stream, record), record.payload)])
 
 
@@ -272,3 +272,6 @@ def _headers(start: bytes, lines: Lines) -> bytes:
         for name, value in lines
     ]
     return b"".join((start, *texts, b"\r\n"))
+
+
+NOT_FOUND = _status(Status.NOT_FOUND)[0]

@@ -2,19 +2,20 @@
 
 A stream that has stopped answers with its failure, which depends on nothing and does not wait: what
 it holds may never become durable. The same status (500) ends a read that the disk failed. Pages of
-whole messages go from the store's bytes to the connection inside of the kernel.
+whole messages, and the last messages of single subjects, go from the store's bytes to the
+connection inside of the kernel.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from penstock.kernel.consumers import PageSent, PageStop, send_page
+from penstock.kernel.consumers import PageSent, PageStop, send_lasts, send_page
 from penstock.kernel.hub import Frame, picked_frames
 from penstock.routing.services import Gate
 from penstock.server.jetstream.parts import Parts
 from penstock.server.jetstream.refusals import reason_of
 from penstock.storage.block_store import BlockStore
-from penstock.streams.direct import Page, answer, failed
+from penstock.streams.direct import DOTS_BEFORE_SUBJECT, NOT_FOUND, Page, answer, failed
 from penstock.streams.stream import Stream
 
 
@@ -36,15 +37,32 @@ class DirectReads:
         self._failure = failure  # why the stream has stopped; empty while it has not
 
     def take(self, start: int, end: int) -> None:
-        asked = picked_frames(self._parts.hub, start, end)
-        frames = (frame for frame in asked if frame.reply)  # else it has no answer
         if failure := self._failure():
-            for frame in frames:
+            for frame in self._asked(start, end):
                 self._refuse(frame, failure)
             return
         with self._gate():
-            for frame in frames:
-                self._answer(frame)
+            while (start := self._send_lasts(start, end)) < end:
+                for frame in self._asked(start, start + 1):
+                    self._answer(frame)
+                start += 1
+
+    def _asked(self, start: int, end: int) -> Iterator[Frame]:
+        frames = picked_frames(self._parts.hub, start, end)
+        return (frame for frame in frames if frame.reply)  # else it has no answer
+
+    def _send_lasts(self, start: int, end: int) -> int:
+        """The plain ones, as far as they go."""
+        return send_lasts(
+            self._parts.hub,
+            self._store.blocks,
+            self._parts.account.number,
+            self._stream.config.name.encode(),
+            start,
+            end,
+            dots=DOTS_BEFORE_SUBJECT,
+            missing=NOT_FOUND,
+        )
 
     def _answer(self, frame: Frame) -> None:
         bytes_max = self._parts.context.options.max_pending
