@@ -37,14 +37,25 @@ RUNS = st.lists(st.tuples(SUBJECTS, st.binary(max_size=40)), min_size=1, max_siz
 
 def picked_run(publishes: list[tuple[bytes, bytes]]) -> tuple[Hub, int]:
     """A hub whose picked frames are these publishes, and how many there are."""
+    frames = [b"PUB %s %d\r\n%s\r\n" % (key, len(text), text) for key, text in publishes]
+    return picked(frames), len(publishes)
+
+
+def picked_expectations(wanted: list[tuple[bytes, int]]) -> tuple[Hub, int]:
+    """The same for publishes that expect the last message of their subject."""
+    lines = [(subject, b"NATS/1.0\r\nLast: %d\r\n\r\n" % last) for subject, last in wanted]
+    frames = [b"HPUB %s %d %d\r\n%s\r\n" % (key, len(text), len(text), text) for key, text in lines]
+    return picked(frames), len(wanted)
+
+
+def picked(frames: list[bytes]) -> Hub:
     hub = small_hub()
     client = open_client(hub)
     assert hub.add_target(0, b">", 1)
     hub.begin(1)
-    frames = [b"PUB %s %d\r\n%s\r\n" % (key, len(text), text) for key, text in publishes]
     hub.feed(client, b"".join(frames))
     assert hub.next_group(0) is not None
-    return hub, len(publishes)
+    return hub
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -110,6 +121,19 @@ class StoreMachine(RuleBasedStateMachine):
         is_exact = not limits.bytes or limits.subject_messages < 2  # else sizes may not be at hand
         assert ours == theirs if is_exact else ours <= theirs
         assert bool(ours) == bool(theirs)
+
+    @rule(subjects=st.lists(SUBJECTS, min_size=1, max_size=6), data=st.data())
+    def expected(self, subjects: list[bytes], data: st.DataObject) -> None:
+        """Mostly as it is, or would be."""
+        first = self.model.sequence_last + 1
+        lasts, wanted = {}, []
+        for place, subject in enumerate(subjects):
+            last = lasts.get(subject, self.model.last_matching(subject, first) or 0)
+            wanted.append((subject, last + data.draw(st.sampled_from([0, 0, 0, 0, 1]))))
+            lasts[subject] = first + place
+        hub, end = picked_expectations(wanted)
+        ours = self.store.expected(hub, 0, end, b"Last", first)
+        assert ours == self.model.expected(hub, 0, end, b"Last", first)
 
     @rule(age=st.integers(0, 200))
     def expire(self, age: int) -> None:

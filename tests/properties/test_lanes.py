@@ -38,6 +38,7 @@ LINES = st.one_of(
     st.builds("Nats-Msg-Id: {}".format, VALUES),
     st.builds("Nats-Msg-Id: {}".format, st.integers(0, 30)),
     st.builds("{}: {}".format, CONTROL, VALUES),
+    st.builds("Nats-Expected-Last-Subject-Sequence: {}".format, st.integers(0, 12)),
     st.builds(
         "Nats-TTL: {}".format, st.sampled_from(["1", "2s", "never", "0", "1h", "9223372036"])
     ),
@@ -180,6 +181,47 @@ def test_puts_of_a_bucket_need_no_look(history: int, limit: str, ids: bool) -> N
     assert rig.stream.sequence_last == 180
     assert rig.stream.store.state().messages == 20 * history
     assert len(answers(rig.said)) == 180
+
+
+def expecting(subject: bytes, last: int, payload: bytes = b"v") -> Publish:
+    return Publish(subject, payload, block([f"Nats-Expected-Last-Subject-Sequence: {last}"], ""))
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_msgs": 20}, {"discard": "old"}])
+def test_keys_of_a_bucket_are_created_and_updated_without_a_look(limits: dict[str, Any]) -> None:
+    wanted = {**BUCKET, "max_msgs_per_subject": 1, **limits}
+    rig = without_careful_lane(LaneRig(configured(wanted), careful=False))
+    keys = [b"t.%02d" % key for key in range(20)]
+    rig.publish([expecting(key, 0) for key in keys])
+    for turn in range(9):
+        rig.publish([expecting(key, turn * 20 + at) for at, key in enumerate(keys, 1)])
+    rig.publish([expecting(b"t.00", last) for last in (181, 201, 202)])  # each upon the one before
+    assert rig.stream.sequence_last == 203
+    assert rig.stream.store.state().messages == 20
+    assert not [answer for answer in answers(rig.said) if b"error" in answer]
+
+
+def test_of_expectations_only_what_is_not_met_is_looked_at() -> None:
+    rig = LaneRig(configured({"subjects": ["t.>"]}), careful=False)
+    careful = noted_careful(rig)
+    lasts = (0, 1, 1, 2, 3, 0, 4)
+    rig.publish([expecting(b"t.a", last, b"%d" % at) for at, last in enumerate(lasts)])
+    assert careful == [b"2", b"5"]
+    errors = [b"10071" in answer for answer in answers(rig.said)]
+    assert errors == [False, False, True, False, False, True, False]
+
+
+def test_what_gives_way_to_a_run_is_not_expected_by_it() -> None:
+    """The first message is pushed out before the last one of the run comes."""
+    run = [Publish(b"t.b"), expecting(b"t.c", 0), expecting(b"t.d", 0), expecting(b"t.a", 1)]
+    rigs = []
+    for careful in (False, True):
+        rig = LaneRig(configured({"subjects": ["t.>"], "max_msgs": 3}), careful=careful)
+        rig.publish([Publish(b"t.a")])
+        rig.publish(run)
+        rigs.append(rig)
+    assert b"10071" in answers(rigs[0].said)[-1]
+    assert rigs[0].seen() == rigs[1].seen()
 
 
 def test_of_what_does_not_fit_only_the_first_is_looked_at_and_then_on_again() -> None:

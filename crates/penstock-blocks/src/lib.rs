@@ -16,6 +16,7 @@ mod counting;
 mod erasing;
 mod error;
 mod examination;
+mod expected;
 mod expiry;
 mod files;
 mod framing;
@@ -58,7 +59,7 @@ pub use lifetimes::Lifetimes;
 pub use limits::Limits;
 pub use note::Range;
 pub use outside::{Sight, Sighted};
-pub use pattern::{Filter, matches};
+pub use pattern::{Filter, is_literal, matches};
 pub use recent_ids::RecentIds;
 pub use record::{
     BlockKey, Content, RECORD_BYTES_MAX, Record, SEQUENCE_MAX, file_bytes, memory_bytes,

@@ -152,7 +152,9 @@ fn is_same(left: &[u8], right: &[u8]) -> bool {
     }
 }
 
-fn is_literal(pattern: &[u8]) -> bool {
+/// True if a pattern has no wildcards.
+#[must_use]
+pub fn is_literal(pattern: &[u8]) -> bool {
     leading_literal(pattern) == pattern.len()
 }
 

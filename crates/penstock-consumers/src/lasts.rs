@@ -5,7 +5,7 @@
 //! and so is a message that cannot be read.
 
 use crate::place::Place;
-use penstock_blocks::Store;
+use penstock_blocks::{Store, is_literal};
 use penstock_turn::{Asked, Delivery, Hub};
 
 /// Who asks whom, and what is said where there is no message.
@@ -68,8 +68,6 @@ fn lone_subject<'a>(asked: &Asked<'a>, dots: usize) -> Option<&'a [u8]> {
         return None;
     }
     let mut tokens = asked.subject.splitn(dots + 1, |byte| *byte == b'.');
-    let subject = tokens.nth(dots).filter(|subject| !subject.is_empty())?;
-    let is_wild = |token: &[u8]| matches!(token, b"*" | b">");
-    let mut tokens = subject.split(|byte| *byte == b'.');
-    (!tokens.any(is_wild)).then_some(subject)
+    let subject = tokens.nth(dots)?;
+    (!subject.is_empty() && is_literal(subject)).then_some(subject)
 }

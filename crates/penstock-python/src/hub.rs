@@ -313,7 +313,7 @@ impl Hub {
         self.hub.publish(account, &message)
     }
 
-    /// Stretches of a run by lane: 0 plain, 1 column, 2 careful, 3 gone.
+    /// Stretches of a run by lane: 0 plain, 1 column, 2 careful, 3 gone, 4 expecting.
     #[allow(clippy::too_many_arguments)] // columns of a call from Python
     fn lanes(
         &self,
@@ -322,6 +322,7 @@ impl Hub {
         prefix: &[u8],
         harmless: &[u8],
         column: &[u8],
+        expected: &[u8],
         header_bytes_max: usize,
         message_bytes_max: usize,
         lifetime_seconds: (u64, u64),
@@ -330,6 +331,7 @@ impl Hub {
             prefix,
             harmless,
             column,
+            expected,
             header_bytes_max,
             message_bytes_max,
             lifetime_seconds,
@@ -364,6 +366,7 @@ impl Hub {
             prefix,
             harmless,
             column: b"",
+            expected: b"",
             header_bytes_max,
             message_bytes_max,
             lifetime_seconds: (1, 0),

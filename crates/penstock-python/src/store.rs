@@ -113,6 +113,18 @@ impl Store {
         self.store.fitting(run, &limits, keeps_subjects)
     }
 
+    fn expected(
+        &mut self,
+        hub: &Hub,
+        start: usize,
+        end: usize,
+        header: &[u8],
+        first: u64,
+    ) -> usize {
+        self.store
+            .expected(hub.hub.headed(start, end, header), first)
+    }
+
     /// Stores a run as the log has kept it, apart from what is there already. Answers with the
     /// sequences before it that are missing, if any.
     pub fn replay_run(&mut self, bytes: &[u8]) -> PyResult<Option<(u64, u64)>> {

@@ -19,6 +19,8 @@ pub enum Lane {
     Careful = 2,
     /// No message any more: its connection is gone, or it was put off to the next turn.
     Gone = 3,
+    /// The one header that says what must be there before, and no other that matters.
+    Expecting = 4,
 }
 
 pub(crate) const STATUS_LINE: &[u8] = b"NATS/1.0\r\n"; // what headers begin with, unless they are a status
@@ -58,6 +60,8 @@ pub struct Marks<'a> {
     pub harmless: &'a [u8],
     /// The one of them that can be handled as a column.
     pub column: &'a [u8],
+    /// The one of them that says what must be there before; empty if none may.
+    pub expected: &'a [u8],
     /// More headers than this must be looked at.
     pub header_bytes_max: usize,
     /// So must more than this of headers and payload together.
@@ -132,6 +136,8 @@ impl Hub {
         for (name, value) in header_lines(headers) {
             if name == marks.column && lane == Lane::Plain {
                 lane = Lane::Column;
+            } else if name == marks.expected && !name.is_empty() && lane == Lane::Plain {
+                lane = Lane::Expecting;
             } else if name.starts_with(marks.prefix)
                 && !marks.is_harmless(name)
                 && !marks.is_plain_lifetime(name, value)
@@ -155,6 +161,19 @@ impl Hub {
                     header_lines(self.headers_of(frame)).find(|(other, _)| *other == name)
                 })
                 .map_or(&b""[..], |(_, value)| value)
+        })
+    }
+
+    /// The subject of every message of the run `picked[start..end]`, and the value of one header.
+    pub fn headed(
+        &self,
+        start: usize,
+        end: usize,
+        name: &[u8],
+    ) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.run(start, end).map(move |(subject, headers, _)| {
+            let found = header_lines(headers).find(|(other, _)| *other == name);
+            (subject, found.map_or(&b""[..], |(_, value)| value))
         })
     }
 

@@ -15,6 +15,7 @@ const MARKS: Marks<'static> = Marks {
     prefix: b"Nats-",
     harmless: b"Nats-Stream:",
     column: b"",
+    expected: b"",
     header_bytes_max: 150,
     message_bytes_max: 200,
     lifetime_seconds: (1, 0),

@@ -11,6 +11,7 @@ const MARKS: Marks<'static> = Marks {
     prefix: b"Nats-",
     harmless: b"Nats-Stream:Nats-Sequence:",
     column: b"Nats-Msg-Id",
+    expected: b"Nats-Expected-Last-Subject-Sequence",
     header_bytes_max: BOUND,
     message_bytes_max: 2 * BOUND,
     lifetime_seconds: (1, 0),
@@ -80,6 +81,32 @@ fn stretches_of_one_lane_stay_together() {
         ]
     );
     assert_eq!(hub.lanes(3, 4, MARKS), [(Lane::Column, 3, 4)]);
+}
+
+#[test]
+fn an_expectation_alone_has_a_lane_of_its_own() {
+    let expects = "Nats-Expected-Last-Subject-Sequence: 3";
+    for (lines, lane) in [
+        (expects.to_owned(), Lane::Expecting),
+        (format!("A: b\r\n{expects}"), Lane::Expecting),
+        (format!("{expects}\r\n{expects}"), Lane::Careful),
+        (format!("{expects}-Subject: t"), Lane::Expecting), // a value that is no number
+        (
+            format!("Nats-Expected-Last-Subject-Sequence-Subject: t\r\n{expects}"),
+            Lane::Careful,
+        ),
+        (format!("Nats-Msg-Id: 1\r\n{expects}"), Lane::Careful),
+        (format!("{expects}\r\nNats-Msg-Id: 1"), Lane::Careful),
+    ] {
+        let headers = format!("NATS/1.0\r\n{lines}\r\n\r\n");
+        assert_eq!(lane_of(headers.as_bytes()), lane, "{lines}");
+    }
+    let unnamed = Marks {
+        expected: b"",
+        ..MARKS
+    };
+    let nameless = b"NATS/1.0\r\n: 3\r\n\r\n";
+    assert_eq!(hub_with(&[nameless]).lanes(0, 1, unnamed)[0].0, Lane::Plain);
 }
 
 #[test]

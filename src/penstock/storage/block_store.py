@@ -99,6 +99,9 @@ class BlockStore(BlockLookup):
     ) -> int:
         return self.blocks.fitting(hub, start, end, *limits, keeps_subjects)
 
+    def expected(self, hub: Hub, start: int, end: int, header: bytes, sequence: int) -> int:
+        return self.blocks.expected(hub, start, end, header, sequence)
+
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
         if self.journal is not None:

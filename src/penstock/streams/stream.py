@@ -18,6 +18,7 @@ from penstock.storage.store import Alike, Latest, Limits, Record
 from penstock.streams import headers
 from penstock.streams.acks import PubAcks
 from penstock.streams.admission import (
+    EXPECTED_LAST_SUBJECT_SEQUENCE,
     MESSAGE_ID,
     ROLLUP,
     Duplicate,
@@ -118,6 +119,15 @@ class Stream:
             return end - start
         keeps_subjects = config.discard_new_per_subject
         return self.store.fitting(hub, start, end, self.limits, keeps_subjects=keeps_subjects)
+
+    def expected(self, hub: Hub, start: int, end: int) -> int:
+        """How many of a run, from its first message on, can be stored because the last message of
+        their subject is the one they expect. None of them may push out what the next expects."""
+        header, first = EXPECTED_LAST_SUBJECT_SEQUENCE, self.sequence_last + 1
+        met = self.store.expected(hub, start, end, header, first)
+        if self.config.discard is Discard.NEW or not (self.limits.messages or self.limits.bytes):
+            return self.fitting(hub, start, start + met)
+        return self.store.fitting(hub, start, start + met, self.limits, keeps_subjects=False)
 
     def append_run(
         self, hub: Hub, start: int, end: int, now_ns: int, message_ids: Sequence[bytes] = ()

@@ -156,6 +156,16 @@ class ModelStore:
             stored[number] = record
         return end - start
 
+    def expected(self, hub: Hub, start: int, end: int, header: bytes, sequence: int) -> int:
+        lasts = {self.records[number].subject: number for number in sorted(self.records)}
+        for count, frame in enumerate(picked_frames(hub, start, end)):
+            value = headers.find(frame.headers, header) or b""
+            is_plain = value.isdigit() and not {b"*", b">"} & {*frame.subject.split(b".")}
+            if not is_plain or int(value) != lasts.get(frame.subject, 0):
+                return count
+            lasts[frame.subject] = sequence + count
+        return end - start
+
     def evict(self, limits: Limits) -> int:
         messages_max, bytes_max, subject_messages_max = limits
         before = len(self.records)

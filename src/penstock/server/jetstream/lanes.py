@@ -1,12 +1,13 @@
-"""The lanes of a run of publishes into a stream: in bulk, as one set of message ids, as increments
-of counters, or one by one.
+"""The lanes of a run of publishes into a stream: in bulk, as one set of message ids, as
+expectations that are met, as increments of counters, or one by one.
 
 The kernel cuts a run into stretches. One without headers that matter is stored with one call and
 answered with another (a TTL that is stored as it is does not matter: the store finds it by itself);
-of one with nothing but message ids the new ones are; everything else is looked at message by
-message. So is the first message of a stretch that may not fit, and then the rest goes on in bulk.
-In a stream of counters it is stretches with nothing but increments that go through together.
-What is said follows what was stored: `answering` sees to that.
+of one with nothing but message ids the new ones are, and of one whose messages say what is the last
+of their subject, those for which that is so; everything else is looked at message by message. So is
+the first message of a stretch that may not fit, and then the rest goes on in bulk. In a stream of
+counters it is stretches with nothing but increments that go through together. What is said follows
+what was stored: `answering` sees to that.
 """
 
 import sys
@@ -15,7 +16,11 @@ from contextlib import AbstractContextManager
 
 from penstock.kernel.hub import Hub, picked_frames
 from penstock.server.jetstream.batches import StreamBatches
-from penstock.streams.admission import HEADERS_BYTES_MAX, MESSAGE_ID
+from penstock.streams.admission import (
+    EXPECTED_LAST_SUBJECT_SEQUENCE,
+    HEADERS_BYTES_MAX,
+    MESSAGE_ID,
+)
 from penstock.streams.counters import INCREMENT
 from penstock.streams.increments import count_run
 from penstock.streams.stream import Outcome, Stream
@@ -23,7 +28,13 @@ from penstock.streams.stream import Outcome, Stream
 _CONTROL_PREFIX = b"Nats-"
 # Headers that a server puts on what it sends; in a copy that comes back they mean nothing.
 _TOLD = b"Nats-Stream:Nats-Subject:Nats-Sequence:Nats-Time-Stamp:Nats-Last-Sequence:Nats-Msg-Size:"
-_PLAIN, _COLUMN, _CAREFUL, _GONE = 0, 1, 2, 3  # the kernel's lanes (penstock-turn, columns.rs)
+_PLAIN, _COLUMN, _CAREFUL, _GONE, _EXPECTING = (
+    0,
+    1,
+    2,
+    3,
+    4,
+)  # the kernel's lanes (penstock-turn, columns.rs)
 _ANY_SIZE = sys.maxsize  # no message is as large
 
 Ids = tuple[bytes, ...]
@@ -58,6 +69,8 @@ class Lanes:
             elif lane == _COLUMN:
                 column = self._increments if counts else self._with_ids
                 column(lane_start, lane_end, now_ns)
+            elif lane == _EXPECTING:
+                self._expecting(lane_start, lane_end, now_ns)
             elif lane != _GONE:
                 self._with_batches(lane_start, lane_end, now_ns)
 
@@ -66,11 +79,12 @@ class Lanes:
         if not self._stream.bulk:
             return [(_CAREFUL, start, end)]
         config = self._stream.config
-        column = INCREMENT if config.allow_msg_counter else MESSAGE_ID
+        counts = config.allow_msg_counter
+        names = (INCREMENT, b"") if counts else (MESSAGE_ID, EXPECTED_LAST_SUBJECT_SEQUENCE)
         size_max = config.max_msg_size
         bounds = (HEADERS_BYTES_MAX, size_max if size_max >= 0 else _ANY_SIZE)
         lifetimes = self._stream.ttl_seconds_unseen
-        return self._hub.lanes(start, end, _CONTROL_PREFIX, _TOLD, column, *bounds, lifetimes)
+        return self._hub.lanes(start, end, _CONTROL_PREFIX, _TOLD, *names, *bounds, lifetimes)
 
     def _with_ids(self, start: int, end: int, now_ns: int) -> None:
         ids = tuple(self._hub.header_column(start, end, MESSAGE_ID))
@@ -100,6 +114,19 @@ class Lanes:
             if not stream.config.no_ack:
                 self._hub.acknowledge(start, end, stream.acks.prefix, first, stream.acks.suffix)
         self.answered = (end, 0)
+
+    def _expecting(self, start: int, end: int, now_ns: int) -> None:
+        """Those that find what they expect. Where one does not, those behind it often do not
+        either: so from one time to the next, twice as many are looked at."""
+        at, unlike = start, 1
+        while at < end:
+            met_end = at + self._stream.expected(self._hub, at, end)
+            if met_end > at:
+                self._store(at, met_end, now_ns, ())
+                at, unlike = met_end, 1
+            else:
+                self._careful(at, min(at + unlike, end), now_ns)
+                at, unlike = at + unlike, unlike * 2
 
     def _increments(self, start: int, end: int, now_ns: int) -> None:
         """What can be added without a look. Where one needs a look, those behind it often do as
