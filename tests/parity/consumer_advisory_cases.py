@@ -66,7 +66,7 @@ LIFE: Scenarios = {
         asked("PAUSE"),
         paused("2001-01-01T00:00:00Z"),
         Got(1),
-        paused("<in 1500ms>"),
+        paused("<in 3000ms>"),
         Got(2),
     ],
     "changed while paused": [
@@ -150,7 +150,7 @@ MESSAGES: Scenarios = {
         advisories(),
         Pub("t.a", b"4"),
         Got(1),
-        Reached({"ack_pending": 2}),
+        Reached({"ack_pending": 2, "pending": 1}),
     ],
     "purged": [*set_up(3), *fetched(2), advisories(), purge(), Quiet(), Figures()],
     "removed, and another subject purged with the same write": [
@@ -175,7 +175,7 @@ MESSAGES: Scenarios = {
         advisories(),
         Pub("t.0", b"3", {"Nats-Rollup": "sub"}),
         Got(1),
-        Reached({"ack_pending": 0}),
+        Reached({"ack_pending": 0, "pending": 1}),
     ],
     "given up": [
         advisories("MAX_DELIVERIES.>"),
@@ -245,7 +245,7 @@ SAMPLES: Scenarios = {
         Quiet(),
     ],
     "after a delay": sampled(
-        "100", nak(2, ' {"delay":1500000000}'), pull(2, expires=60 * SECOND), Got(2), Ack(2), Got(1)
+        "100", nak(2, ' {"delay":3000000000}'), pull(2, expires=60 * SECOND), Got(2), Ack(2), Got(1)
     ),
 }
 

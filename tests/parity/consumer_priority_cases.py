@@ -241,7 +241,7 @@ PINS: Scenarios = {
     ],
     "ends after a time": [
         advisories("*.T.C"),
-        *grouped_up(4, "pinned_client", priority_timeout=2 * SECOND),
+        *grouped_up(4, "pinned_client", priority_timeout=4 * SECOND),
         Got(1),
         overflow(1, "a"),
         Got(2),
@@ -250,15 +250,15 @@ PINS: Scenarios = {
         Figures(),
     ],
     "kept by requests": [
-        *grouped_up(10, "pinned_client", priority_timeout=2 * SECOND),
+        *grouped_up(17, "pinned_client", priority_timeout=4 * SECOND),
         overflow(1, "a"),
         Got(1),
-        *(step for _ in range(8) for step in (Quiet(), overflow(1, "a", id="<pin>"), Got(1))),
+        *(step for _ in range(15) for step in (Quiet(), overflow(1, "a", id="<pin>"), Got(1))),
         Figures(),
     ],
     "an old pin after the end": [
         advisories("UNPINNED.>"),
-        *grouped_up(4, "pinned_client", priority_timeout=2 * SECOND),
+        *grouped_up(4, "pinned_client", priority_timeout=4 * SECOND),
         overflow(1, "a"),
         Got(2),
         overflow(1, "a", id="<pin>"),
@@ -269,7 +269,7 @@ PINS: Scenarios = {
     ],
     "waiting with the pin when it ends": [
         advisories("UNPINNED.>"),
-        *grouped_up(1, "pinned_client", priority_timeout=2 * SECOND),
+        *grouped_up(1, "pinned_client", priority_timeout=4 * SECOND),
         overflow(1, "a"),
         Got(1),
         overflow(1, "a", id="<pin>"),

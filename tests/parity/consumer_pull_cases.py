@@ -97,7 +97,7 @@ BODIES: Scenarios = {
         Got(1),
         pull(1, expires=-1, no_wait=True),
         Got(1),
-        pull(1, idle_heartbeat=-5, expires=SECOND),
+        pull(1, idle_heartbeat=-5, expires=30 * SECOND),
         Got(1),
         Figures(),
     ],

@@ -33,7 +33,7 @@ from tests.parity.streams_peer import Api
 
 EXPIRES: Scenarios = {
     "nothing came": [*set_up(0), pull(5, expires=50 * MS), Got(1), Figures()],
-    "some came": [*set_up(2), pull(5, expires=100 * MS), Got(3), Figures()],
+    "some came": [*set_up(2), pull(5, expires=1500 * MS), Got(3), Figures()],
     "nothing came, with max_bytes": [
         *set_up(0),
         pull(5, expires=50 * MS, max_bytes=1000),
@@ -41,15 +41,15 @@ EXPIRES: Scenarios = {
     ],
     "some came, with max_bytes": [
         *set_up(2),
-        pull(5, expires=100 * MS, max_bytes=1000),
+        pull(5, expires=1500 * MS, max_bytes=1000),
         Got(3),
         Figures(),
     ],
     "the shorter first": [
         *set_up(0),
-        pull(1, "a", expires=4 * SECOND),
+        pull(1, "a", expires=7 * SECOND),
         pull(2, "b", expires=1 * SECOND),
-        pull(3, "c", expires=2500 * MS),
+        pull(3, "c", expires=4 * SECOND),
         Got(3),
         Figures(),
     ],
@@ -314,7 +314,7 @@ LIMITS: Scenarios = {
         Got(1),
         pull(1, expires=2 * SECOND + 100 * MS, no_wait=True),
         Got(1),
-        pull(1, expires=SECOND),
+        pull(1, expires=2 * SECOND),
         Got(1),
         pull(1),
         Got(1),
@@ -358,7 +358,7 @@ LIMITS: Scenarios = {
         Got(1),
         pull(2, expires=SECOND, max_bytes=500, priority=11),
         Got(1),
-        pull(2, expires=SECOND, max_bytes=500, priority=9, group="g"),
+        pull(2, expires=2 * SECOND, max_bytes=500, priority=9, group="g"),
         Got(3),
         max_batch=2,
         max_expires=2 * SECOND,
@@ -380,7 +380,7 @@ STALLED: Scenarios = {
     ],
     "expiring at max_ack_pending": [
         *set_up(5, max_ack_pending=2),
-        pull(5, expires=100 * MS),
+        pull(5, expires=1500 * MS),
         Got(3),
         pull(5, expires=100 * MS),
         Got(1),

@@ -4,7 +4,6 @@ A push consumer sends to D.c.
 """
 
 from tests.parity.consumer_steps import (
-    MS,
     SECOND,
     Ack,
     Elsewhere,
@@ -80,7 +79,7 @@ PLAIN: Scenarios = {
     "max_deliver": [
         advisories("MAX_DELIVERIES.>"),
         *HEARD,
-        push(ack_wait=1500 * MS, max_deliver=2),
+        push(ack_wait=3 * SECOND, max_deliver=2),
         Got(3),
         Ack(1),
         Ack(2),

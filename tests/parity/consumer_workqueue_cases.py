@@ -228,7 +228,7 @@ WORK: Scenarios = {
         info(deleted_details=True),
     ],
     "max_age": [
-        *work(max_age=SECOND, duplicate_window=SECOND),
+        *work(max_age=4 * SECOND, duplicate_window=SECOND),
         *stored(2),
         consumer(),
         *fetched(1),

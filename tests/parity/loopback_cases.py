@@ -226,11 +226,19 @@ REQUESTS: Scenarios = {
     ],
     "kept in a stream": [
         made("E", subjects=["$JS.API.>"]),
-        made("E", subjects=["$JS.API.>"], no_ack=True),
+        made(
+            "E",
+            subjects=["$JS.API.>"],
+            no_ack=True,
+            republish={"src": ">", "dest": "kept.>"},  # tells when a request is stored
+        ),
+        Listen("kept.>"),
         made(),
         info(),
+        Heard(2),
         get("E", seq=1),
         get("E", seq=2),
+        Heard(2),
         get("E", seq=3),
     ],
 }

@@ -303,11 +303,11 @@ DEDUP: Scenarios = {
         info(),
     ],
     "window": [
-        made(duplicate_window=1_500_000_000),
+        made(duplicate_window=2_500_000_000),
         with_header(ID, "a"),
         with_header(ID, "a"),
         Listen("never"),
-        *[Quiet()] * 9,  # longer than the window, by more than a loaded machine is late
+        *[Quiet()] * 11,  # longer than the window, by more than a loaded machine is late
         with_header(ID, "a"),
         with_header(ID, "a"),
         info(),

@@ -16,7 +16,8 @@ from tests.parity.notation import EXPECT, Case, Expect, Item, Only, Scenario, St
 from tests.parity.servers import REFERENCE, Server
 
 TAKING = ("gather", "drain")  # steps that take what came before them
-QUIET_SECONDS = 0.08  # recording only
+QUIET_SECONDS = 0.08
+LAST_QUIET_SECONDS = 0.8  # of a recording: what comes later has no step to stand behind
 AWAIT_SECONDS_MAX = 60.0  # for what needs a timer of the server
 
 
@@ -171,7 +172,8 @@ def record(scenario: Scenario, case: Case, server: Server) -> None:
     try:
         for at, step in enumerate(steps):
             run.do(step)
-            _wait_quiet(run)
+            _settle(run)
+            _wait_quiet(run, LAST_QUIET_SECONDS if step is steps[-1] else QUIET_SECONDS)
             takers = takewhile(lambda other: other.verb in TAKING, steps[at + 1 :])
             left = {who for other in takers for who in other.who}
             _replace_expected(case, step, name, run.take_all(except_for=left))
@@ -201,21 +203,27 @@ def _compare(run: Run, expect: Expect) -> None:
             why = str(error)
         if got != texts:
             expected = [_line(name, text) for text in texts]
-            _wait_quiet(run)
+            _wait_quiet(run, QUIET_SECONDS)
             received = [_line(name, text) for text in got] + run.take_all()
             raise MismatchError(expect.number, expected, received, why)
 
 
-def _wait_quiet(run: Run) -> None:
-    while _pump(run):
+def _settle(run: Run) -> None:
+    for client in run.clients.values():
+        if not client.left:
+            client.settle()
+
+
+def _wait_quiet(run: Run, seconds: float) -> None:
+    while _pump(run, seconds):
         pass
 
 
-def _pump(run: Run) -> bool:
+def _pump(run: Run, seconds: float) -> bool:
     open_clients = [client for client in run.clients.values() if not client.ended]
     if not open_clients:
         return False
-    share_seconds = QUIET_SECONDS / len(open_clients)
+    share_seconds = seconds / len(open_clients)
     came = [client.pump(share_seconds) for client in open_clients]  # every one, so not lazily
     return any(came)
 

@@ -6,7 +6,7 @@ Every scenario begins without streams. `made` creates one; most are called T.
 from typing import Any
 
 from tests.parity.numbered import Pub
-from tests.parity.streams_peer import Api, Listen, Quiet, Step, Until
+from tests.parity.streams_peer import Api, Done, Listen, Quiet, Step, Until
 
 Scenarios = dict[str, list[Step]]
 
@@ -116,7 +116,7 @@ LIFECYCLE: Scenarios = {
         info(),
         updated(max_bytes=100, max_msgs_per_subject=2),
         info(),
-        updated(max_age=100_000_000, duplicate_window=100_000_000),
+        Done(updated(max_age=100_000_000, duplicate_window=100_000_000)),
         Until("T", 0),
         info(),
     ],

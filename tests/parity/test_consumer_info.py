@@ -153,7 +153,7 @@ def test_pause(client: Client, until: str) -> None:
 def test_priority_groups(client: Client) -> None:
     made(client, priority_policy="pinned_client", priority_groups=["g", "h"])
     assert "pinned_client_id" not in info(client)["priority_groups"][0]
-    client.take(batch=1, group="g", expires=SECOND)
+    client.take(batch=1, group="g", expires=30 * SECOND)
     assert "pinned_client_id" in info(client)["priority_groups"][0]
     client.ask("CONSUMER.UNPIN.T.C", b'{"group":"g"}')
     assert "pinned_client_id" not in info(client)["priority_groups"][0]
