@@ -5,7 +5,7 @@
 //! thousand messages is one call that renders them from the store's bytes into the output of
 //! whoever listens; so is a run of plain acknowledgements. A `FilterIndex` for one stream says
 //! which consumers a run of new messages concerns. What direct gets ask for, who have no consumer, goes
-//! the same way: pages (`page`), and last messages of subjects (`lasts`).
+//! the same way: pages (`page`), and single messages (`singles`).
 #![forbid(unsafe_code)]
 
 mod ack_run;
@@ -15,7 +15,6 @@ mod count;
 mod deliver;
 mod filter_index;
 mod headers;
-mod lasts;
 mod ledger;
 mod page;
 mod pending;
@@ -23,6 +22,7 @@ mod place;
 mod removal;
 mod replay;
 mod settling;
+mod singles;
 mod varint;
 mod waiting;
 
@@ -30,10 +30,10 @@ pub use ack_run::Acked;
 pub use count::Arrived;
 pub use deliver::{Outcome, Request, Stop, Terms};
 pub use filter_index::FilterIndex;
-pub use lasts::{LastTerms, send_lasts};
 pub use ledger::{AckPolicy, Entry, Figures, Ledger, Position, Range};
 pub use page::{PageSent, PageStop, PageTerms, send_page};
 pub use removal::Terminated;
 pub use replay::Damaged;
 pub use settling::Settled;
+pub use singles::{SingleTerms, send_singles};
 pub use waiting::Expired;

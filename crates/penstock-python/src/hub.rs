@@ -400,6 +400,18 @@ impl Hub {
         values.map(|value| PyBytes::new(py, value)).collect()
     }
 
+    /// Where the answers to requests in the same words go, from the first of a run on, and the words.
+    fn alike<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        end: usize,
+    ) -> (Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>) {
+        let (inboxes, body) = self.hub.alike(start, end);
+        let inboxes = inboxes.iter().map(|inbox| PyBytes::new(py, inbox));
+        (inboxes.collect(), PyBytes::new(py, body))
+    }
+
     /// Answers every request of a run with `prefix`, a number from `first` on, and `suffix`.
     fn acknowledge(&mut self, start: usize, end: usize, prefix: &[u8], first: u64, suffix: &[u8]) {
         self.hub.acknowledge(start, end, prefix, first, suffix);

@@ -52,7 +52,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(entries::encode_entry, module)?)?;
     module.add_function(wrap_pyfunction!(lifetime::parse_lifetime, module)?)?;
     module.add_function(wrap_pyfunction!(log::encode_message, module)?)?;
-    module.add_function(wrap_pyfunction!(page::send_lasts, module)?)?;
+    module.add_function(wrap_pyfunction!(page::send_singles, module)?)?;
     module.add_function(wrap_pyfunction!(page::send_page, module)?)?;
     module.add_function(wrap_pyfunction!(s2::s2_start, module)?)?;
     module.add_function(wrap_pyfunction!(s2::s2_chunk, module)?)?;

@@ -1,8 +1,8 @@
-//! What direct gets ask for: pages, and the last messages of subjects.
+//! What direct gets ask for: pages, and single messages.
 
 use crate::hub::Hub;
 use crate::store::{Store, filter_of};
-use penstock_consumers::{LastTerms, PageTerms};
+use penstock_consumers::{PageTerms, SingleTerms};
 use pyo3::prelude::*;
 
 /// Why it ended, where to go on, messages and bytes sent, how many are left, and the last one sent.
@@ -53,12 +53,11 @@ pub fn send_page(
     )
 }
 
-/// Answers requests of a run for the last message of a subject; the first one that is left, or the
-/// end of the run.
+/// Answers requests of a run for one message; the first that is left, or the end of the run.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // columns of a call from Python
 #[pyo3(signature = (hub, store, account, stream, start, end, *, dots, missing))]
-pub fn send_lasts(
+pub fn send_singles(
     hub: &mut Hub,
     store: &mut Store,
     account: u32,
@@ -68,11 +67,11 @@ pub fn send_lasts(
     dots: usize,
     missing: &[u8],
 ) -> usize {
-    let terms = LastTerms {
+    let terms = SingleTerms {
         account,
         stream,
         dots,
         missing,
     };
-    penstock_consumers::send_lasts(&mut hub.hub, &mut store.store, &terms, start, end)
+    penstock_consumers::send_singles(&mut hub.hub, &mut store.store, &terms, start, end)
 }

@@ -14,6 +14,18 @@ pub struct Asked<'a> {
 }
 
 impl Hub {
+    /// Where the answers to `picked[start..end]` go, as long as the frames have no headers and the
+    /// same body as the first, which is the other part of the answer.
+    #[must_use]
+    pub fn alike(&self, start: usize, end: usize) -> (Vec<&[u8]>, &[u8]) {
+        let body = self.asked(start).map_or(&b""[..], |first| first.body);
+        let asked = (start..end).map_while(|position| self.asked(position));
+        let alike = asked.take_while(|asked| {
+            asked.header_bytes == 0 && asked.body == body && !asked.reply.is_empty()
+        });
+        (alike.map(|asked| asked.reply).collect(), body)
+    }
+
     /// The frame `picked[position]`; none if its connection is gone.
     #[must_use]
     pub fn asked(&self, position: usize) -> Option<Asked<'_>> {

@@ -71,6 +71,17 @@ class Consumer:
         if not self.pulling.priority.orders:  # else the most urgent of a turn goes first
             self.wake(now_ns)
 
+    def pull_run(self, body: bytes, inboxes: list[bytes], now_ns: int) -> int:
+        """Requests in the same words: how many of them, from the first on, have been served. The
+        others were not taken."""
+        if self.pulling is None:
+            return 0
+        served = self.pulling.hand_out(body, inboxes, now_ns)
+        if served:
+            self.core.held_up_by = None
+            self.redelivery.delivered(now_ns)
+        return served
+
     def ack(self, subject: bytes, payload: bytes, reply: bytes, now_ns: int) -> None:
         """One acknowledgement of any kind; `wake` follows when there are no more."""
         asked = self.acks.take(subject, payload, reply, now_ns)

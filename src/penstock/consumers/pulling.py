@@ -47,6 +47,30 @@ class Pulling:
         if refusal is not None:
             self._core.outlet.send(inbox, refusal.headers)
 
+    def hand_out(self, body: bytes, inboxes: list[bytes], now_ns: int) -> int:
+        """Serves requests of one message each, which need not wait; how many had their message
+        when nothing more could be delivered, or something else had to be done first."""
+        request = parse_pull(body)
+        if not isinstance(request, PullRequest) or not self._is_simple(request, now_ns):
+            return 0
+        delivered = self._core.deliver([(inbox, 1, 0) for inbox in inboxes], now_ns)
+        return sum(messages for messages, _ in delivered.served)
+
+    def _is_simple(self, request: PullRequest, now_ns: int) -> bool:
+        """Whether it gets the next message if there is one, and nothing else comes of it."""
+        core = self._core
+        return (
+            request.batch <= 1
+            and not request.max_bytes
+            and request.expires_ns >= 0
+            and not len(self.waiting)
+            and core.config.priority_policy is PriorityPolicy.NONE
+            and core.replay is None
+            and not self._pause.is_on(now_ns)
+            and Asked(request, core.config, self.priority.pin) == self._allowed
+            and not core.is_at_end
+        )
+
     def _accept(self, request: PullRequest, inbox: bytes, now_ns: int) -> Refusal | None:
         self.priority.touch(request, now_ns)
         waiting_max = self._core.config.max_waiting

@@ -75,6 +75,7 @@ class Hub:
         message_bytes_max: int,
         lifetime_seconds: tuple[int, int],
     ) -> list[tuple[int, int, int]]: ...
+    def alike(self, start: int, end: int) -> tuple[list[bytes], bytes]: ...
     def batch_runs(
         self,
         start: int,
@@ -636,7 +637,7 @@ def send_page(
 ) -> tuple[int, int, int, int, int, int]:
     """Messages of a direct get to whoever listens to an inbox."""
 
-def send_lasts(
+def send_singles(
     hub: Hub,
     store: Store,
     account: int,
@@ -647,9 +648,9 @@ def send_lasts(
     dots: int,
     missing: bytes,
 ) -> int:
-    """Answers direct gets of the last message of a subject, the frames `picked[start..end]`: those
-    that ask for one subject behind so many dots and for nothing else. The first one that is left,
-    or `end`."""
+    """Answers direct gets of one message, the frames `picked[start..end]`: those that ask for the
+    last one of a subject, which stands behind so many dots, or for a sequence, and say nothing
+    else. The first one that is left, or `end`."""
 
 class Memory:
     """Bytes of the kernel, read where they are."""

@@ -10,8 +10,8 @@ from penstock.kernel import _native
 
 Ledger = _native.Ledger
 FilterIndex = _native.FilterIndex
-send_lasts = _native.send_lasts
 send_page = _native.send_page
+send_singles = _native.send_singles
 
 
 class AckPolicy(enum.IntEnum):

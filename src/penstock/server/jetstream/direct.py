@@ -2,14 +2,13 @@
 
 A stream that has stopped answers with its failure, which depends on nothing and does not wait: what
 it holds may never become durable. The same status (500) ends a read that the disk failed. Pages of
-whole messages, and the last messages of single subjects, go from the store's bytes to the
-connection inside of the kernel.
+whole messages, and single ones, go from the store's bytes to the connection inside of the kernel.
 """
 
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from penstock.kernel.consumers import PageSent, PageStop, send_lasts, send_page
+from penstock.kernel.consumers import PageSent, PageStop, send_page, send_singles
 from penstock.kernel.hub import Frame, picked_frames
 from penstock.routing.services import Gate
 from penstock.server.jetstream.parts import Parts
@@ -42,7 +41,7 @@ class DirectReads:
                 self._refuse(frame, failure)
             return
         with self._gate():
-            while (start := self._send_lasts(start, end)) < end:
+            while (start := self._send_singles(start, end)) < end:
                 for frame in self._asked(start, start + 1):
                     self._answer(frame)
                 start += 1
@@ -51,9 +50,9 @@ class DirectReads:
         frames = picked_frames(self._parts.hub, start, end)
         return (frame for frame in frames if frame.reply)  # else it has no answer
 
-    def _send_lasts(self, start: int, end: int) -> int:
+    def _send_singles(self, start: int, end: int) -> int:
         """The plain ones, as far as they go."""
-        return send_lasts(
+        return send_singles(
             self._parts.hub,
             self._store.blocks,
             self._parts.account.number,

@@ -1,6 +1,7 @@
 """The subjects that a consumer listens to, as targets: requests, acknowledgements, flow control.
 
-Plain acknowledgements of a run are one call to the ledger; whatever is not plain stops it there and
+Plain acknowledgements of a run are one call to the ledger, and so are requests in the same words
+that there is a message for; whatever is not plain stops it there and
 is looked at. Answers follow when the journal has what they answer, and deliveries after them. A
 stream that has stopped takes nothing: what it knows may never be durable.
 """
@@ -11,6 +12,7 @@ import string
 
 from penstock.consumers.ack_message import asks_for_next
 from penstock.consumers.consumer import Consumer
+from penstock.consumers.pulling import SHARING_MAX
 from penstock.consumers.statuses import API_LEVEL, PUSH_BASED
 from penstock.kernel.hub import Frame, picked_frames
 from penstock.model.consumer_config import AckPolicy
@@ -50,11 +52,13 @@ class ConsumerTarget:
         self._live = live
 
     def take(self, start: int, end: int) -> None:
-        if self._live.is_stopped:
-            return
+        if not self._live.is_stopped:
+            self._take_each(start, end)
+            self._live.settle()
+
+    def _take_each(self, start: int, end: int) -> None:
         for frame in picked_frames(self._live.parts.hub, start, end):
             self._live.guarded(self._take_frame, frame)
-        self._live.settle()
 
     def _take_frame(self, consumer: Consumer, frame: Frame, now_ns: int) -> None:
         raise AssertionError("every target has its own")
@@ -64,10 +68,34 @@ class Requests(ConsumerTarget):
     """Requests for messages."""
 
     def take(self, start: int, end: int) -> None:
-        super().take(start, end)
-        pulling = self._live.consumer.pulling
+        live, unlike = self._live, 1
+        if live.is_stopped:
+            return
+        while start < end:
+            served = self._take_run(start, min(end, start + SHARING_MAX))
+            if served:
+                start, unlike = start + served, 1
+            else:  # then it is mostly so for those behind it too
+                self._take_each(start, min(end, start + unlike))
+                start, unlike = start + unlike, unlike * 2
+        live.settle()
+        pulling = live.consumer.pulling
         if pulling is not None and pulling.priority.orders:
-            self._live.turn_end.wake_later(self._live)  # a more urgent one may follow
+            live.turn_end.wake_later(live)  # a more urgent one may follow
+
+    def _take_run(self, start: int, end: int) -> int:
+        """How many requests in the same words, from the first on, had their messages at once."""
+        inboxes, body = self._live.parts.hub.alike(start, end)
+        if len(inboxes) < 2:
+            return 0
+        served = 0
+
+        def pull(consumer: Consumer, _: None, now_ns: int) -> None:
+            nonlocal served
+            served = consumer.pull_run(body, inboxes, now_ns)
+
+        self._live.guarded(pull, None)
+        return served
 
     def _take_frame(self, consumer: Consumer, frame: Frame, now_ns: int) -> None:
         if not frame.reply:
