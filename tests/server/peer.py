@@ -14,6 +14,7 @@ class Peer:
 
     def __init__(self, port: int, greeting: bytes = PLAIN + b"PING\r\n") -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._file = self.socket.makefile("rb")
         Peer.opened.append(self)
         self.info: dict[str, Any] = json.loads(self.line().removeprefix(b"INFO "))

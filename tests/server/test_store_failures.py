@@ -4,6 +4,7 @@ import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,13 @@ def unsent(
     return PageStop.FAILED, sequence, 0, 0, pending, before
 
 
+def unanswered(*columns: Any, **_terms: object) -> int:
+    """What it answers where the message that the first request of a run wants cannot be read."""
+    _hub, _store, _account, _stream, start, _end = columns
+    position: int = start
+    return position
+
+
 def make_unreadable(server: Server) -> None:
     assert server.jetstream is not None
     store = server.jetstream.keeper.kept["A"].store
@@ -55,6 +63,7 @@ def test_a_read_that_the_disk_fails_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(direct, "send_page", unsent)
+    monkeypatch.setattr(direct, "send_singles", unanswered)
     with ServerInside(tmp_path) as inside, contextlib.closing(Wire(inside.port)) as wire:
         create(wire, "A")
         wire.request("A.x", b"one")
@@ -62,6 +71,7 @@ def test_a_read_that_the_disk_fails_is_answered(
         reason = "the store failed: Input/output error (os error 5)"
         for body in (b'{"seq": 1}', b'{"seq": 1, "batch": 5}', b'{"multi_last": ["A.>"]}'):
             reads = [wire.ask("$JS.API.DIRECT.GET.A", body) for _ in range(2)]
+            reads.append(wire.ask("$JS.API.DIRECT.GET.A.A.x", b""))
             for reply in reads:
                 assert wire.wait(reply).headers == f"NATS/1.0 500 {reason}\r\n\r\n".encode()
         answer = wire.request("$JS.API.STREAM.MSG.GET.A", b'{"seq": 1}')
