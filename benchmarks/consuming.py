@@ -21,7 +21,7 @@ BATCH = 1_000  # of a pull request; two of them wait at the server
 def consume_sampler(storage: str = "file", **options: Any) -> Callable[[Server, Load], Sample]:
     def sample(server: Server, load: Load) -> Sample:
         load.run("publish", server, messages=MESSAGES, size=SIZE, window=WINDOW, storage=storage)
-        return flow_sample(load.run("consume", server, size=SIZE, batch=BATCH, **options))
+        return flow_sample(load.run("consume", server, **{"size": SIZE, "batch": BATCH, **options}))
 
     return sample
 

@@ -62,6 +62,11 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "no",
         "yes: every publish is an increment of its subject's counter",
     ),
+    (
+        "revisions",
+        "no",
+        "yes: every publish expects the sequence of its subject's last message",
+    ),
     ("inflight", "1", "requests in flight on each connection"),
     (
         "tokens",

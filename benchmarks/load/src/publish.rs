@@ -177,11 +177,12 @@ struct Load {
 }
 
 fn shape_of(options: &Options) -> Outcome<Shape> {
-    let header = match (options.yes("message-ids")?, options.yes("counters")?) {
-        (false, false) => Header::None,
-        (true, false) => Header::MessageId,
-        (false, true) => Header::Increment,
-        (true, true) => return Err("either --message-ids or --counters".into()),
+    let header = match ["message-ids", "counters", "revisions"].map(|name| options.yes(name)) {
+        [Ok(false), Ok(false), Ok(false)] => Header::None,
+        [Ok(true), Ok(false), Ok(false)] => Header::MessageId,
+        [Ok(false), Ok(true), Ok(false)] => Header::Increment,
+        [Ok(false), Ok(false), Ok(true)] => Header::Revision,
+        _ => return Err("one of --message-ids, --counters and --revisions, each yes or no".into()),
     };
     Ok(Shape {
         subject: options.text("subject"),
@@ -224,8 +225,9 @@ impl Load {
         let connections: usize = options.number("connections")?;
         let messages = options.some("messages")?;
         let counts = shape.header == Header::Increment;
-        if counts && (connections > 1 || shape.streams > 1) {
-            return Err("--counters is for one connection and one stream".into());
+        let is_alone = counts || shape.header == Header::Revision;
+        if is_alone && (connections > 1 || shape.streams > 1) {
+            return Err("--counters and --revisions are for one connection and one stream".into());
         }
         let mut acks = Vec::new();
         for number in 0..shape.streams as usize {
@@ -238,8 +240,8 @@ impl Load {
                 retention: "limits",
                 counts,
             })?;
-            if counts && held.last > 0 {
-                return Err(format!("{name} has counted before").into());
+            if is_alone && held.last > 0 {
+                return Err(format!("{name} has messages already").into());
             }
             acks.push(Acks::new(&name, held.last));
         }

@@ -23,6 +23,8 @@ pub enum Header {
     MessageId,
     /// Of a counter; there is no payload then.
     Increment,
+    /// The sequence that the last message of the subject has: what comes in one by one is known.
+    Revision,
 }
 
 /// What all publishes of a run have in common.
@@ -65,6 +67,12 @@ pub fn increment_of(number: u64) -> u64 {
     least + number % (9 * least)
 }
 
+/// The sequence of the message before publish `number` on the same subject, if a stream has nothing
+/// else: all subjects have a turn before one has the next.
+fn revision_of(number: u64, subjects: u64) -> u64 {
+    (number + 1).saturating_sub(subjects)
+}
+
 /// That subject of the first stream.
 pub fn subject_text(root: &str, tokens: usize, subject: u64) -> String {
     let mut digits = subject_digits(tokens).into_bytes();
@@ -99,6 +107,10 @@ fn add_header(bytes: &mut Vec<u8>, header: Header, size: usize, connection: usiz
         Header::None => return add(bytes, &format!(" {size}\r\n")),
         Header::MessageId => (format!("Nats-Msg-Id: {connection:05}-"), NUMBER_DIGITS),
         Header::Increment => ("Nats-Incr: +".to_owned(), INCREMENT_DIGITS),
+        Header::Revision => {
+            let name = "Nats-Expected-Last-Subject-Sequence";
+            (format!("{name}: "), NUMBER_DIGITS)
+        }
     };
     let line = format!("NATS/1.0\r\n{line}");
     let headers = line.len() + digits + 4;
@@ -120,6 +132,9 @@ impl PublishFrame {
         let within = |count, digits| count > 0 && count <= 10_u64.pow(digits as u32);
         if !within(shape.streams, STREAM_DIGITS) || !within(shape.subjects, SUBJECT_DIGITS) {
             return Err("--streams is 1 to 10, --subjects 1 to 10 million".into());
+        }
+        if shape.header == Header::Revision && shape.subjects.is_multiple_of(SUBJECT_STRIDE) {
+            return Err("with --revisions, every subject must have its turn".into());
         }
         if !within(shape.tokens as u64, 1) || shape.tokens > 2 {
             return Err("--tokens is 1 or 2".into());
@@ -177,6 +192,7 @@ impl PublishFrame {
             Header::None => {}
             Header::MessageId => write_digits(header, number),
             Header::Increment => write_digits(header, increment_of(number)),
+            Header::Revision => write_digits(header, revision_of(number, self.subjects)),
         }
         if self.header != Header::Increment {
             self.bytes[self.payload_at..self.payload_at + STAMP_BYTES]
@@ -234,6 +250,14 @@ mod tests {
         let line = "HPUB b.1.0000004 _INBOX.i.0000000013 29 29\r\n";
         assert_eq!(frame(13, Header::Increment), format!("{line}{headers}"));
         assert_eq!(headers.len(), 29);
+    }
+
+    #[test]
+    fn a_revision_is_the_sequence_of_the_message_before() {
+        for (number, revision) in [(0, 0), (9, 0), (10, 1), (27, 18)] {
+            let line = format!("Nats-Expected-Last-Subject-Sequence: {revision:010}\r\n\r\n");
+            assert!(frame(number, Header::Revision).ends_with(&line));
+        }
     }
 
     #[test]
