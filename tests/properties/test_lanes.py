@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.kernel.hub import Hub, SubjectIndex
 from penstock.model.stream_config import StreamConfig
+from penstock.streams.audience import Nobody
 from penstock.streams.stream import Outcome
 from tests.properties.hub_walk import open_client
 from tests.properties.lane_rig import LaneRig, Publish, answers
@@ -63,6 +65,7 @@ PUBLISHES = st.builds(
     st.sampled_from([True, True, True, False]),
 )
 TURNS = st.lists(st.lists(PUBLISHES, min_size=1, max_size=12), min_size=1, max_size=4)
+READERS = st.lists(st.sampled_from([b"t.a", b"t.b", b"t.*", b"t.a.>"]), max_size=3)
 OPTIONS: list[dict[str, Any]] = [
     {"max_msgs": 3},
     {"max_msgs": 1},
@@ -82,6 +85,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"allow_msg_ttl": True},
     {"allow_msg_ttl": True, "subject_delete_marker_ttl": 2_000_000_000},
     {"retention": "workqueue"},
+    {"retention": "interest"},
     {"sealed": True},
 ]
 
@@ -103,10 +107,27 @@ def configured(wanted: dict[str, Any]) -> StreamConfig:
     return msgspec.structs.replace(config, sealed=wanted.get("sealed", False))
 
 
-def both(config: StreamConfig, turns: list[list[Publish]]) -> None:
+class Readers(Nobody):
+    """Consumers with filters, who acknowledge nothing."""
+
+    def __init__(self, patterns: list[bytes]) -> None:
+        self._patterns = SubjectIndex()
+        for number, pattern in enumerate(patterns):
+            assert self._patterns.insert(pattern, number)
+
+    def wants(self, subject: bytes) -> bool:
+        return bool(self._patterns.find(subject))
+
+    def wanted(self, hub: Hub, start: int, end: int) -> int:
+        return self._patterns.matched(hub, start, end)
+
+
+def both(config: StreamConfig, turns: list[list[Publish]], readers: list[bytes]) -> None:
     with tempfile.TemporaryDirectory(prefix="lanes-") as root:
         bulk = LaneRig(config, careful=False, root=f"{root}/bulk")
         careful = LaneRig(config, careful=True, root=f"{root}/careful")
+        for rig in (bulk, careful):
+            rig.stream.audience = Readers(readers)
         for publishes in turns:
             bulk.publish(publishes)
             careful.publish(publishes)
@@ -114,11 +135,11 @@ def both(config: StreamConfig, turns: list[list[Publish]]) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(fields(), st.sampled_from(["memory", "file"]), TURNS)
+@given(fields(), st.sampled_from(["memory", "file"]), TURNS, READERS)
 def test_a_run_is_its_messages_one_by_one(
-    wanted: dict[str, Any], storage: str, turns: list[list[Publish]]
+    wanted: dict[str, Any], storage: str, turns: list[list[Publish]], readers: list[bytes]
 ) -> None:
-    both(configured({**wanted, "storage": storage}), turns)
+    both(configured({**wanted, "storage": storage}), turns, readers)
 
 
 def without_careful_lane(rig: LaneRig) -> LaneRig:
@@ -199,6 +220,16 @@ def test_keys_of_a_bucket_are_created_and_updated_without_a_look(limits: dict[st
     assert rig.stream.sequence_last == 203
     assert rig.stream.store.state().messages == 20
     assert not [answer for answer in answers(rig.said) if b"error" in answer]
+
+
+def test_what_somebody_reads_needs_no_look() -> None:
+    rig = LaneRig(configured({"subjects": ["t.>"], "retention": "interest"}), careful=False)
+    rig.stream.audience = Readers([b"t.a", b"t.b"])
+    careful = noted_careful(rig)
+    rig.publish([Publish(b"t.%c" % letter, b"%c" % letter) for letter in b"abaxbya"])
+    assert careful == [b"x", b"y"]
+    assert rig.stream.sequence_last == 7
+    assert rig.stream.store.state().messages == 5
 
 
 def test_of_expectations_only_what_is_not_met_is_looked_at() -> None:

@@ -357,11 +357,8 @@ impl Hub {
         header_bytes_max: usize,
         message_bytes_max: usize,
     ) -> Vec<BatchColumns<'py>> {
-        let names = penstock_turn::BatchNames {
-            id: names.0,
-            place: names.1,
-            ends: names.2,
-        };
+        let (id, place, ends) = names;
+        let names = penstock_turn::BatchNames { id, place, ends };
         let marks = Marks {
             prefix,
             harmless,
@@ -398,18 +395,6 @@ impl Hub {
     ) -> Vec<Bound<'py, PyBytes>> {
         let values = self.hub.header_column(start, end, name);
         values.map(|value| PyBytes::new(py, value)).collect()
-    }
-
-    /// Where the answers to requests in the same words go, from the first of a run on, and the words.
-    fn alike<'py>(
-        &self,
-        py: Python<'py>,
-        start: usize,
-        end: usize,
-    ) -> (Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>) {
-        let (inboxes, body) = self.hub.alike(start, end);
-        let inboxes = inboxes.iter().map(|inbox| PyBytes::new(py, inbox));
-        (inboxes.collect(), PyBytes::new(py, body))
     }
 
     /// Answers every request of a run with `prefix`, a number from `first` on, and `suffix`.

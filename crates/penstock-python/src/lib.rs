@@ -12,9 +12,9 @@ mod foreign;
 mod hub;
 mod lifetime;
 mod log;
-mod page;
 mod publishes;
 mod recent_ids;
+mod requests;
 mod s2;
 mod store;
 mod subjects;
@@ -52,8 +52,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(entries::encode_entry, module)?)?;
     module.add_function(wrap_pyfunction!(lifetime::parse_lifetime, module)?)?;
     module.add_function(wrap_pyfunction!(log::encode_message, module)?)?;
-    module.add_function(wrap_pyfunction!(page::send_singles, module)?)?;
-    module.add_function(wrap_pyfunction!(page::send_page, module)?)?;
+    module.add_function(wrap_pyfunction!(requests::alike, module)?)?;
+    module.add_function(wrap_pyfunction!(requests::send_singles, module)?)?;
+    module.add_function(wrap_pyfunction!(requests::send_page, module)?)?;
     module.add_function(wrap_pyfunction!(s2::s2_start, module)?)?;
     module.add_function(wrap_pyfunction!(s2::s2_chunk, module)?)?;
     Ok(())

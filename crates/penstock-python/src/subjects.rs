@@ -1,5 +1,6 @@
 //! Subjects for Python: validity, and an index of patterns for code that is not a bulk path.
 
+use crate::hub::Hub;
 use penstock_subjects::{Listener, Matches, Trie};
 use pyo3::prelude::*;
 
@@ -41,6 +42,20 @@ impl SubjectIndex {
 
     fn remove(&mut self, pattern: &[u8], number: u32) -> bool {
         self.trie.remove(pattern, None, Listener::Plain(number))
+    }
+
+    /// How many frames of a run, from the first on, have a subject that some pattern matches; one
+    /// whose connection is gone goes along.
+    fn matched(&self, hub: &Hub, start: usize, end: usize) -> usize {
+        let mut matches = Matches::default();
+        let mut is_matched = |position: &usize| {
+            hub.hub.asked(*position).is_none_or(|asked| {
+                matches.plain.clear();
+                self.trie.find(asked.subject, &mut matches);
+                !matches.plain.is_empty()
+            })
+        };
+        (start..end).take_while(|at| is_matched(at)).count()
     }
 
     fn find(&self, subject: &[u8]) -> Vec<u32> {

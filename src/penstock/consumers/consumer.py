@@ -15,6 +15,7 @@ from penstock.consumers.pause import Pause
 from penstock.consumers.pulling import Pulling
 from penstock.consumers.pushing import Pushing
 from penstock.consumers.redelivery import Redelivery
+from penstock.consumers.singles import Singles
 from penstock.model.consumer_config import AckPolicy, ConsumerConfig, ReplayPolicy
 
 REMOVED = "Unacknowledged message was deleted"  # the reference's words
@@ -31,11 +32,13 @@ class Consumer:
         self.activity = Activity(core)
         self.pause = Pause(core, now_ns)
         self.pulling: Pulling | None = None
+        self.singles: Singles | None = None
         self.pushing: Pushing | None = None
         if core.config.is_push:
             self.pushing = Pushing(core, self.pause, payload_bytes_max, now_ns)
         else:
             self.pulling = Pulling(core, self.pause)
+            self.singles = Singles(core, self.pause, self.pulling)
 
     def begin(self, now_ns: int, sequence_last: int) -> None:
         """After it was made or found on disk, before it listens."""
@@ -70,17 +73,6 @@ class Consumer:
         self.pulling.ask(body, inbox, now_ns)
         if not self.pulling.priority.orders:  # else the most urgent of a turn goes first
             self.wake(now_ns)
-
-    def pull_run(self, body: bytes, inboxes: list[bytes], now_ns: int) -> int:
-        """Requests in the same words: how many of them, from the first on, have been served. The
-        others were not taken."""
-        if self.pulling is None:
-            return 0
-        served = self.pulling.hand_out(body, inboxes, now_ns)
-        if served:
-            self.core.held_up_by = None
-            self.redelivery.delivered(now_ns)
-        return served
 
     def ack(self, subject: bytes, payload: bytes, reply: bytes, now_ns: int) -> None:
         """One acknowledgement of any kind; `wake` follows when there are no more."""

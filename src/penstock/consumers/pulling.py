@@ -30,7 +30,7 @@ class Pulling:
         self.waiting = Waiting()
         self.priority = Priority(core)
         self._looked_ns = 0
-        self._allowed: Asked | None = None  # the last that nothing was said against
+        self.allowed: Asked | None = None  # the last that nothing was said against
 
     def ask(self, body: bytes, inbox: bytes, now_ns: int) -> None:
         """A request arrives."""
@@ -38,38 +38,14 @@ class Pulling:
         refusal: Refusal | None
         if isinstance(request, PullRequest):
             asked = Asked(request, self._core.config, self.priority.pin)
-            refusal = None if asked == self._allowed else first_refusal(asked)
+            refusal = None if asked == self.allowed else first_refusal(asked)
             if refusal is None:
-                self._allowed = asked
+                self.allowed = asked
                 refusal = self._accept(request, inbox, now_ns)
         else:
             refusal = request
         if refusal is not None:
             self._core.outlet.send(inbox, refusal.headers)
-
-    def hand_out(self, body: bytes, inboxes: list[bytes], now_ns: int) -> int:
-        """Serves requests of one message each, which need not wait; how many had their message
-        when nothing more could be delivered, or something else had to be done first."""
-        request = parse_pull(body)
-        if not isinstance(request, PullRequest) or not self._is_simple(request, now_ns):
-            return 0
-        delivered = self._core.deliver([(inbox, 1, 0) for inbox in inboxes], now_ns)
-        return sum(messages for messages, _ in delivered.served)
-
-    def _is_simple(self, request: PullRequest, now_ns: int) -> bool:
-        """Whether it gets the next message if there is one, and nothing else comes of it."""
-        core = self._core
-        return (
-            request.batch <= 1
-            and not request.max_bytes
-            and request.expires_ns >= 0
-            and not len(self.waiting)
-            and core.config.priority_policy is PriorityPolicy.NONE
-            and core.replay is None
-            and not self._pause.is_on(now_ns)
-            and Asked(request, core.config, self.priority.pin) == self._allowed
-            and not core.is_at_end
-        )
 
     def _accept(self, request: PullRequest, inbox: bytes, now_ns: int) -> Refusal | None:
         self.priority.touch(request, now_ns)

@@ -12,6 +12,7 @@ class SubjectIndex:
     def insert(self, pattern: bytes, number: int) -> bool: ...
     def remove(self, pattern: bytes, number: int) -> bool: ...
     def find(self, subject: bytes) -> list[int]: ...
+    def matched(self, hub: Hub, start: int, end: int) -> int: ...
 
 class Hub:
     def __new__(
@@ -75,7 +76,6 @@ class Hub:
         message_bytes_max: int,
         lifetime_seconds: tuple[int, int],
     ) -> list[tuple[int, int, int]]: ...
-    def alike(self, start: int, end: int) -> tuple[list[bytes], bytes]: ...
     def batch_runs(
         self,
         start: int,
@@ -636,6 +636,10 @@ def send_page(
     before: int,
 ) -> tuple[int, int, int, int, int, int]:
     """Messages of a direct get to whoever listens to an inbox."""
+
+def alike(hub: Hub, start: int, end: int) -> tuple[list[bytes], bytes]:
+    """Where the answers to the frames `picked[start..end]` go, from the first on, as long as they
+    have the same body and no headers; and that body."""
 
 def send_singles(
     hub: Hub,

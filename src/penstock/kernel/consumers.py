@@ -10,6 +10,7 @@ from penstock.kernel import _native
 
 Ledger = _native.Ledger
 FilterIndex = _native.FilterIndex
+alike = _native.alike
 send_page = _native.send_page
 send_singles = _native.send_singles
 

@@ -74,6 +74,9 @@ class BlockLookup:
     def header_values(self, name: bytes, sequence: int) -> HeaderColumn:
         return HeaderColumn(*self.blocks.header_values(name, sequence, _COLUMN_BYTES_MAX))
 
+    def expected(self, hub: Hub, start: int, end: int, header: bytes, sequence: int) -> int:
+        return self.blocks.expected(hub, start, end, header, sequence)
+
     def deleted(self) -> list[tuple[int, int]]:
         return self.blocks.deleted()
 
@@ -98,9 +101,6 @@ class BlockStore(BlockLookup):
         self, hub: Hub, start: int, end: int, limits: Limits, *, keeps_subjects: bool
     ) -> int:
         return self.blocks.fitting(hub, start, end, *limits, keeps_subjects)
-
-    def expected(self, hub: Hub, start: int, end: int, header: bytes, sequence: int) -> int:
-        return self.blocks.expected(hub, start, end, header, sequence)
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:

@@ -113,6 +113,11 @@ class Lookup(Latest, Protocol):
     def header_values(self, name: bytes, sequence: int) -> HeaderColumn:
         """The header of the messages at or after `sequence` that have it, as many as is good."""
 
+    def expected(self, hub: Hub, start: int, end: int, header: bytes, sequence: int) -> int:
+        """How many of the picked frames `start..end`, from the first on, say in a header which
+        sequence the last message of their subject has, if those before are stored from `sequence`
+        on and nothing is removed. It may be fewer than there are."""
+
     def deleted(self) -> list[tuple[int, int]]:
         """Ranges of removed sequences between the first and the last, both ends included."""
 
@@ -126,11 +131,6 @@ class Store(Lookup, Protocol):
         """How many of the picked frames `start..end`, from the first on, fit if nothing gives way
         but the oldest of a message's own subject; with `keeps_subjects`, not even that. It may be
         fewer than there are."""
-
-    def expected(self, hub: Hub, start: int, end: int, header: bytes, sequence: int) -> int:
-        """How many of the picked frames `start..end`, from the first on, say in a header which
-        sequence the last message of their subject has, if those before are stored from `sequence`
-        on and nothing is removed. It may be fewer than there are."""
 
     def append_run(self, hub: Hub, start: int, end: int, sequence: int, time_ns: int) -> None:
         """Stores the picked frames `start..end` of the turn under rising sequences."""

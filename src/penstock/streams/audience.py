@@ -32,6 +32,9 @@ class Audience(Protocol):
     def wants(self, subject: bytes) -> bool:
         """Whether somebody reads this one."""
 
+    def wanted(self, hub: Hub, start: int, end: int) -> int:
+        """How many of the picked frames `start..end`, from the first on, somebody reads."""
+
     def stored_run(self, hub: Hub, start: int, end: int, first: int) -> None:
         """The picked frames `start..end` of the turn were stored from `first` on."""
 
@@ -59,6 +62,9 @@ class Nobody:
 
     def wants(self, _subject: bytes) -> bool:
         return False
+
+    def wanted(self, _hub: Hub, _start: int, _end: int) -> int:
+        return 0
 
     def stored_run(self, _hub: Hub, _start: int, _end: int, _first: int) -> None:
         pass

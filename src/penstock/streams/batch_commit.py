@@ -13,7 +13,7 @@ from typing import TypeVar
 from penstock.model.api_errors import ApiError
 from penstock.model.stream_config import Discard
 from penstock.storage.store import Latest
-from penstock.streams import headers
+from penstock.streams import bulk, headers
 from penstock.streams.admission import (
     EXPECTED_LAST_SUBJECT_SEQUENCE,
     MESSAGE_ID,
@@ -100,7 +100,7 @@ def _goes_together(stream: Stream) -> bool:
     to the same as behind each; but not where subjects are bounded and bytes are, too.
     """
     config = stream.config
-    return stream.bulk and not (config.max_msgs_per_subject > 0 and config.max_bytes > 0)
+    return bulk.takes_all(stream) and not (config.max_msgs_per_subject > 0 and config.max_bytes > 0)
 
 
 def _is_as_it_was(arrived: Message, prepared: Message) -> bool:

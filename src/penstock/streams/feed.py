@@ -17,7 +17,7 @@ from penstock.kernel.storage import Copies
 from penstock.model.api_errors import ApiError
 from penstock.model.stream_config import Discard, Source
 from penstock.storage.store import Record
-from penstock.streams import headers, subjects
+from penstock.streams import bulk, headers, subjects
 from penstock.streams.admission import (
     MESSAGE_ID,
     ROLLUP,
@@ -129,7 +129,7 @@ def takes_in_bulk(stream: Stream, feed: Feed) -> bool:
     """Whether messages without special headers need no look."""
     config = stream.config
     is_alike = not config.allow_msg_counter and config.discard is not Discard.NEW
-    return stream.bulk and feed.is_steady and is_alike
+    return bulk.takes_all(stream) and feed.is_steady and is_alike
 
 
 def special_headers(stream: Stream, feed: Feed) -> list[bytes]:

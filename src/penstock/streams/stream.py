@@ -18,7 +18,6 @@ from penstock.storage.store import Alike, Latest, Limits, Record
 from penstock.streams import headers
 from penstock.streams.acks import PubAcks
 from penstock.streams.admission import (
-    EXPECTED_LAST_SUBJECT_SEQUENCE,
     MESSAGE_ID,
     ROLLUP,
     Duplicate,
@@ -82,6 +81,7 @@ class Stream:
         transform = config.subject_transform
         self._transform = compiled(transform.src, transform.dest) if transform else None
         self._republisher = Republisher(config) if config.republish else None
+        self.is_changing = bool(self._transform or self._republisher)  # or copying: each message
         limits = (config.max_msgs, config.max_bytes, config.max_msgs_per_subject)
         self.limits = Limits(*(max(0, limit) for limit in limits))
         keeps = config.discard is Discard.NEW  # lower limits too concern what comes
@@ -93,41 +93,10 @@ class Stream:
         if hasattr(self, "dedup"):
             self.dedup.window_ns = config.duplicate_window
 
-    @property
-    def bulk(self) -> bool:
-        """True if runs need no look at their messages: nothing depends on a single one, or it is
-        nothing but the sum of a counter."""
-        config = self.config
-        return not (
-            self.is_careful
-            or config.sealed
-            or (config.retention is Retention.INTEREST and not self.audience.wants_everything)
-            or self._transform
-            or self._republisher
-        )
-
     def moment(self, now_ns: int) -> int:
         """The time of a new message: the clock, but never before the last message."""
         self._time_last_ns = max(now_ns, self._time_last_ns)
         return self._time_last_ns
-
-    def fitting(self, hub: Hub, start: int, end: int) -> int:
-        """How many of a run, from its first message on, can be stored without a look; whether the
-        next one has to be refused is not said."""
-        config = self.config
-        if config.discard is not Discard.NEW:
-            return end - start
-        keeps_subjects = config.discard_new_per_subject
-        return self.store.fitting(hub, start, end, self.limits, keeps_subjects=keeps_subjects)
-
-    def expected(self, hub: Hub, start: int, end: int) -> int:
-        """How many of a run, from its first message on, can be stored because the last message of
-        their subject is the one they expect. None of them may push out what the next expects."""
-        header, first = EXPECTED_LAST_SUBJECT_SEQUENCE, self.sequence_last + 1
-        met = self.store.expected(hub, start, end, header, first)
-        if self.config.discard is Discard.NEW or not (self.limits.messages or self.limits.bytes):
-            return self.fitting(hub, start, start + met)
-        return self.store.fitting(hub, start, start + met, self.limits, keeps_subjects=False)
 
     def append_run(
         self, hub: Hub, start: int, end: int, now_ns: int, message_ids: Sequence[bytes] = ()

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 
 from penstock.kernel.hub import Hub, picked_frames
 from penstock.server.jetstream.batches import StreamBatches
+from penstock.streams import bulk
 from penstock.streams.admission import (
     EXPECTED_LAST_SUBJECT_SEQUENCE,
     HEADERS_BYTES_MAX,
@@ -76,8 +77,28 @@ class Lanes:
 
     def cut(self, start: int, end: int) -> list[tuple[int, int, int]]:
         """The stretches of a run and their lanes."""
-        if not self._stream.bulk:
-            return [(_CAREFUL, start, end)]
+        stream = self._stream
+        if bulk.takes_all(stream):
+            return self._cut(start, end)
+        if bulk.takes_what_is_read(stream):
+            return self._cut_read(start, end)
+        return [(_CAREFUL, start, end)]
+
+    def _cut_read(self, start: int, end: int) -> list[tuple[int, int, int]]:
+        """What nobody reads is looked at: it is not kept. Where one is not read, those behind it
+        often are not either."""
+        stretches, at, unlike = [], start, 1
+        while at < end:
+            wanted_end = at + self._stream.audience.wanted(self._hub, at, end)
+            if wanted_end > at:
+                stretches += self._cut(at, wanted_end)
+                at, unlike = wanted_end, 1
+            else:
+                stretches.append((_CAREFUL, at, min(at + unlike, end)))
+                at, unlike = at + unlike, unlike * 2
+        return stretches
+
+    def _cut(self, start: int, end: int) -> list[tuple[int, int, int]]:
         config = self._stream.config
         counts = config.allow_msg_counter
         names = (INCREMENT, b"") if counts else (MESSAGE_ID, EXPECTED_LAST_SUBJECT_SEQUENCE)
@@ -99,7 +120,7 @@ class Lanes:
         """What fits without a look; the first message that may not is looked at, and so on."""
         at = start
         while at < end:
-            fits_end = at + self._stream.fitting(self._hub, at, end)
+            fits_end = at + bulk.fitting(self._stream, self._hub, at, end)
             if fits_end > at:
                 self._store(at, fits_end, now_ns, ids[at - start : fits_end - start])
             if fits_end < end:
@@ -120,7 +141,7 @@ class Lanes:
         either: so from one time to the next, twice as many are looked at."""
         at, unlike = start, 1
         while at < end:
-            met_end = at + self._stream.expected(self._hub, at, end)
+            met_end = at + bulk.expected(self._stream, self._hub, at, end)
             if met_end > at:
                 self._store(at, met_end, now_ns, ())
                 at, unlike = met_end, 1

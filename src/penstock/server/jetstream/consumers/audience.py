@@ -43,6 +43,9 @@ class ConsumerAudience:
             follower.wants(subject) for follower in self.followers
         )
 
+    def wanted(self, hub: Hub, start: int, end: int) -> int:
+        return self._roster.wanted.matched(hub, start, end)
+
     def stored_run(self, hub: Hub, start: int, end: int, first: int) -> None:
         if len(self._roster):
             self._wake(self._roster.index.count_run(hub, start, end, first))

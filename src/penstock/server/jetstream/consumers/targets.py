@@ -14,6 +14,7 @@ from penstock.consumers.ack_message import asks_for_next
 from penstock.consumers.consumer import Consumer
 from penstock.consumers.pulling import SHARING_MAX
 from penstock.consumers.statuses import API_LEVEL, PUSH_BASED
+from penstock.kernel.consumers import alike
 from penstock.kernel.hub import Frame, picked_frames
 from penstock.model.consumer_config import AckPolicy
 from penstock.server.jetstream.consumers.live_consumer import LiveConsumer
@@ -85,14 +86,17 @@ class Requests(ConsumerTarget):
 
     def _take_run(self, start: int, end: int) -> int:
         """How many requests in the same words, from the first on, had their messages at once."""
-        inboxes, body = self._live.parts.hub.alike(start, end)
+        inboxes, body = alike(self._live.parts.hub, start, end)
         if len(inboxes) < 2:
             return 0
         served = 0
 
         def pull(consumer: Consumer, _: None, now_ns: int) -> None:
             nonlocal served
-            served = consumer.pull_run(body, inboxes, now_ns)
+            if consumer.singles is not None:
+                served = consumer.singles.serve(body, inboxes, now_ns)
+            if served:
+                consumer.wake(now_ns)
 
         self._live.guarded(pull, None)
         return served

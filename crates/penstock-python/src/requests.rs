@@ -1,9 +1,10 @@
-//! What direct gets ask for: pages, and single messages.
+//! What requests ask for: pages and single messages of direct gets, and requests in the same words.
 
 use crate::hub::Hub;
 use crate::store::{Store, filter_of};
 use penstock_consumers::{PageTerms, SingleTerms};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 /// Why it ended, where to go on, messages and bytes sent, how many are left, and the last one sent.
 type PageSent = (u8, u64, u64, u64, u64, u64);
@@ -74,4 +75,17 @@ pub fn send_singles(
         missing,
     };
     penstock_consumers::send_singles(&mut hub.hub, &mut store.store, &terms, start, end)
+}
+
+/// Where the answers to requests in the same words go, from the first of a run on, and the words.
+#[pyfunction]
+pub fn alike<'py>(
+    py: Python<'py>,
+    hub: &Hub,
+    start: usize,
+    end: usize,
+) -> (Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>) {
+    let (inboxes, body) = hub.hub.alike(start, end);
+    let inboxes = inboxes.iter().map(|inbox| PyBytes::new(py, inbox));
+    (inboxes.collect(), PyBytes::new(py, body))
 }
