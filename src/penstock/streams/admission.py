@@ -5,6 +5,7 @@ Each check sees the stream as it is and one message, and answers with an `ApiErr
 `Duplicate`, or with None to go on. Nothing is changed here.
 """
 
+import functools
 import itertools
 import re
 from collections.abc import Callable
@@ -31,6 +32,8 @@ STREAM_SOURCE = b"Nats-Stream-Source"
 BATCH_ID = b"Nats-Batch-Id"
 SCHEDULE = b"Nats-Schedule"
 SCHEDULERS = (b"Nats-Scheduler", b"Nats-Schedule-Next")  # set by the server that has schedules
+
+ANY_HEADER = b""  # no header has this name
 
 _CONTROL_PREFIX = b"Nats-"  # without it, no header is a control header
 HEADERS_BYTES_MAX = 65_535  # the reference's bound on the headers of one stored message
@@ -71,14 +74,24 @@ Check = Callable[[Stored, Message], Refusal]
 
 def admit(stored: Stored, message: Message) -> Refusal:
     """None if the message may be stored."""
-    with_headers: tuple[Check, ...] = ()
-    if _CONTROL_PREFIX in message.headers:
-        is_usual = _USUAL.issuperset(_CONTROL_NAME.findall(message.headers))
-        with_headers = _WITH_USUAL_HEADERS if is_usual else _WITH_HEADERS
-    for check in itertools.chain(_ALWAYS, with_headers, _KEPT if stored.keeps else ()):
+    given: frozenset[bytes] = _NONE
+    if message.headers:
+        given = _NO_CONTROL
+        if _CONTROL_PREFIX in message.headers:
+            given = _NO_CONTROL.union(_CONTROL_NAME.findall(message.headers))
+            if not _KNOWN.issuperset(given):  # also where a line without a colon hides another
+                given = _KNOWN
+    for check in _checks(given, stored.keeps):
         if (refusal := check(stored, message)) is not None:
             return refusal
     return None
+
+
+@functools.lru_cache(1024)  # mostly messages have the same few of the known headers as others
+def _checks(given: frozenset[bytes], keeps: bool) -> tuple[Check, ...]:
+    """Those that may have something to say about a message with these headers, in their order."""
+    asked = (*_ALWAYS, *(_KEPT if keeps else ()))
+    return tuple(check for names, check in asked if not names or not given.isdisjoint(names))
 
 
 def admit_copied(stored: Stored, message: Message, *, has_window: bool) -> Refusal:
@@ -274,29 +287,36 @@ def stored_bytes(
     return size + 34 if message_headers else size + 30
 
 
-_ALWAYS: tuple[Check, ...] = (_sealed, _message_size, _subject_size, _batch, _headers_size)
-_WITH_HEADERS: tuple[Check, ...] = (
-    _increment,
-    _expected_stream,
-    _ttl,
-    _expected_last_subject_sequence,
-    _expected_last_sequence,
-    _schedule,
-    _forged_source,
-    _duplicate,
-    _expected_last_message_id,
-    _rollup,
+# Each with the headers without one of which it need not be asked; none means that it always is.
+Asked = tuple[tuple[bytes, ...], Check]
+_ALWAYS: tuple[Asked, ...] = (
+    ((), _sealed),
+    ((), _message_size),
+    ((), _subject_size),
+    ((BATCH_ID,), _batch),
+    ((ANY_HEADER,), _headers_size),
+    ((INCREMENT,), _increment),
+    ((EXPECTED_STREAM,), _expected_stream),
+    ((TTL,), _ttl),
+    (
+        (EXPECTED_LAST_SUBJECT_SEQUENCE, EXPECTED_LAST_SUBJECT_SEQUENCE_SUBJECT),
+        _expected_last_subject_sequence,
+    ),
+    ((EXPECTED_LAST_SEQUENCE,), _expected_last_sequence),
+    ((SCHEDULE, *SCHEDULERS), _schedule),
+    ((STREAM_SOURCE,), _forged_source),
+    ((MESSAGE_ID,), _duplicate),
+    ((EXPECTED_LAST_MESSAGE_ID,), _expected_last_message_id),
+    ((ROLLUP,), _rollup),
 )
-# Most messages that are looked at have only these headers, and no more checks than these to pass.
-_USUAL = frozenset((INCREMENT, MESSAGE_ID))
-_WITH_USUAL_HEADERS = (_increment, _duplicate)
-_KEPT: tuple[Check, ...] = (_increment_missing, _ttl_value, _room)
+_KEPT: tuple[Asked, ...] = (((), _increment_missing), ((TTL,), _ttl_value), ((), _room))
+_NONE: frozenset[bytes] = frozenset()
+_NO_CONTROL = frozenset((ANY_HEADER,))
+_KNOWN = _NO_CONTROL.union(*(names for names, _ in (*_ALWAYS, *_KEPT)))
 _COPIED: tuple[Check, ...] = (_sealed, _copy_size, _subject_size, _headers_size)
 _COPIED_KEPT: tuple[Check, ...] = (_increment_missing, _room)
 
-# What means the same for a message of an atomic batch: `batch_checks` puts its own in between. Each
-# with the headers without one of which it need not be asked; none means that it always is.
-Asked = tuple[tuple[bytes, ...], Check]
+# What means the same for a message of an atomic batch: `batch_checks` puts its own in between.
 ARRIVING: tuple[Check, ...] = (_sealed, _message_size)
 BATCHED_HEAD: tuple[Asked, ...] = (
     ((), _sealed),

@@ -86,6 +86,7 @@ class Stream:
         self.limits = Limits(*(max(0, limit) for limit in limits))
         keeps = config.discard is Discard.NEW  # lower limits too concern what comes
         self._evicting = Limits(0, 0, self.limits.subject_messages) if keeps else self.limits
+        self._is_evicting = any(self._evicting)
         self.acks = PubAcks(config.name)
         self.is_expiring = config.max_age > 0 or config.allow_msg_ttl  # messages may be over
         self.ttl_seconds_unseen = seconds_unseen(config)
@@ -147,10 +148,12 @@ class Stream:
             if isinstance(counted, ApiError):
                 return counted
             message = counted
+        if not message.headers:
+            return message
         return message._replace(headers=lasting(self.config, message.headers))
 
     def enforce_limits(self) -> int:
-        return self.store.evict(self._evicting)
+        return self.store.evict(self._evicting) if self._is_evicting else 0
 
     def replace(
         self,
@@ -208,9 +211,11 @@ class Stream:
         record = Record(
             self.sequence_last, message.time_ns, subject, message.headers, message.payload
         )
-        message_id = headers.find(message.headers, MESSAGE_ID) or b""
-        self.message_id_last = message_id
-        self.dedup.remember((message_id,), record.sequence, message.time_ns)
+        has_headers = bool(message.headers)
+        message_id = headers.find(message.headers, MESSAGE_ID) if has_headers else b""
+        self.message_id_last = message_id or b""
+        if message_id:
+            self.dedup.remember((message_id,), record.sequence, message.time_ns)
         if not self._is_wanted(subject):
             # It only uses up a sequence: a record that is removed at once is what remembers that.
             self.store.append(record._replace(headers=b"", payload=b""))

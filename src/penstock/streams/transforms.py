@@ -42,6 +42,8 @@ class Transform:
         self._source = source.encode().split(b".")
         self._steps = steps
         self._rest_at = len(self._source) - 1 if takes_rest else None
+        wild = (b"*", b">")
+        self._literals = [one for one in enumerate(self._source) if one[1] not in wild]
 
     def apply(self, subject: bytes) -> bytes | None:
         """The new subject, or None if this one does not match the source."""
@@ -54,16 +56,14 @@ class Transform:
         return b".".join(parts)
 
     def _matches(self, tokens: Tokens) -> bool:
-        if any(token in (b"", b"*", b">") for token in tokens):
+        if b"" in tokens or b"*" in tokens or b">" in tokens:
             return False
-        source = self._source
-        if source[-1] == b">":
-            source = source[:-1]
-            if len(tokens) <= len(source):
+        if self._rest_at is not None:
+            if len(tokens) <= self._rest_at:
                 return False
-        elif len(tokens) != len(source):
+        elif len(tokens) != len(self._source):
             return False
-        return all(theirs in (b"*", ours) for ours, theirs in zip(tokens, source, strict=False))
+        return all(tokens[at] == token for at, token in self._literals)
 
 
 def validated(source: str, destination: str) -> Transform | None:

@@ -130,7 +130,8 @@ def test_a_store_that_fails_in_the_middle_has_no_entry_of_the_batch(
         log = Log(root, "log", 1)
         blocks, *_ = Blocks.open(root, "blocks", "T", None)
         store = BlockStore(blocks, Journal(log, 1))
-        stream = Stream(create(subjects=["t.>"], allow_atomic=True, **fields), store, 0)
+        config = create(subjects=["t.>"], allow_atomic=True, max_msgs=100, **fields)
+        stream = Stream(config, store, 0)
         batch = Batch(b"b")
         for place in (1, 2, 3):
             batch.add(part("b", place))
