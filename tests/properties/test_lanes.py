@@ -242,6 +242,29 @@ def test_of_expectations_only_what_is_not_met_is_looked_at() -> None:
     assert errors == [False, False, True, False, False, True, False]
 
 
+def test_no_expectation_is_gone_through_very_often() -> None:
+    """Every other one is met, but does not fit: what is behind it must not cost each a walk."""
+    fields = {"subjects": ["t.>"], "discard": "new", "max_msgs_per_subject": 1}
+    rig = LaneRig(configured({**fields, "discard_new_per_subject": True}), careful=False)
+    count = 1000
+    rig.publish([Publish(b"t.old.%d" % at) for at in range(count)])
+    expected, walked = rig.stream.store.expected, 0
+
+    def counted(hub: Hub, start: int, end: int, header: bytes, sequence: int) -> int:
+        nonlocal walked
+        found = expected(hub, start, end, header, sequence)
+        walked += found
+        return found
+
+    rig.stream.store.expected = counted  # type: ignore[method-assign]
+    fits = [expecting(b"t.new.%d" % at, 0) for at in range(count)]
+    full = [expecting(b"t.old.%d" % at, at + 1) for at in range(count)]
+    rig.publish([one for pair in zip(fits, full, strict=True) for one in pair])
+    assert rig.stream.store.state().messages == 2 * count
+    assert sum(b"error" in answer for answer in answers(rig.said)) == count
+    assert walked < 2 * 16 * count
+
+
 def test_what_gives_way_to_a_run_is_not_expected_by_it() -> None:
     """The first message is pushed out before the last one of the run comes."""
     run = [Publish(b"t.b"), expecting(b"t.c", 0), expecting(b"t.d", 0), expecting(b"t.a", 1)]

@@ -37,6 +37,7 @@ _PLAIN, _COLUMN, _CAREFUL, _GONE, _EXPECTING = (
     4,
 )  # the kernel's lanes (penstock-turn, columns.rs)
 _ANY_SIZE = sys.maxsize  # no message is as large
+_REACH = 16  # expectations that are gone through at a time, at first
 
 Ids = tuple[bytes, ...]
 
@@ -138,10 +139,13 @@ class Lanes:
 
     def _expecting(self, start: int, end: int, now_ns: int) -> None:
         """Those that find what they expect. Where one does not, those behind it often do not
-        either: so from one time to the next, twice as many are looked at."""
-        at, unlike = start, 1
+        either: so from one time to the next, twice as many are looked at. And what is gone through
+        without being stored is gone through again: so it is little, until all of it is stored."""
+        at, unlike, reach = start, 1, _REACH
         while at < end:
-            met_end = at + bulk.expected(self._stream, self._hub, at, end)
+            reach_end = min(at + reach, end)
+            met_end = at + bulk.expected(self._stream, self._hub, at, reach_end)
+            reach = reach * 4 if met_end == reach_end else _REACH
             if met_end > at:
                 self._store(at, met_end, now_ns, ())
                 at, unlike = met_end, 1
