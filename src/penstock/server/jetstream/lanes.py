@@ -29,13 +29,8 @@ from penstock.streams.stream import Outcome, Stream
 _CONTROL_PREFIX = b"Nats-"
 # Headers that a server puts on what it sends; in a copy that comes back they mean nothing.
 _TOLD = b"Nats-Stream:Nats-Subject:Nats-Sequence:Nats-Time-Stamp:Nats-Last-Sequence:Nats-Msg-Size:"
-_PLAIN, _COLUMN, _CAREFUL, _GONE, _EXPECTING = (
-    0,
-    1,
-    2,
-    3,
-    4,
-)  # the kernel's lanes (penstock-turn, columns.rs)
+# The kernel's lanes (penstock-turn, columns.rs).
+_PLAIN, _COLUMN, _CAREFUL, _GONE, _EXPECTING = range(5)
 _ANY_SIZE = sys.maxsize  # no message is as large
 _REACH = 16  # expectations that are gone through at a time, at first
 

@@ -1,9 +1,9 @@
 """The subjects that a consumer listens to, as targets: requests, acknowledgements, flow control.
 
 Plain acknowledgements of a run are one call to the ledger, and so are requests in the same words
-that there is a message for; whatever is not plain stops it there and
-is looked at. Answers follow when the journal has what they answer, and deliveries after them. A
-stream that has stopped takes nothing: what it knows may never be durable.
+that there is a message for; whatever is not plain stops it there and is looked at. Answers follow
+when the journal has what they answer, and deliveries after them. A stream that has stopped takes
+nothing: what it knows may never be durable.
 """
 
 import functools
