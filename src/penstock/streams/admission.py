@@ -5,7 +5,6 @@ Each check sees the stream as it is and one message, and answers with an `ApiErr
 `Duplicate`, or with None to go on. Nothing is changed here.
 """
 
-import functools
 import itertools
 import re
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from penstock.model.limits import SUBJECT_BYTES_MAX
 from penstock.model.stream_config import Discard, Storage, StreamConfig
 from penstock.storage.store import Latest
 from penstock.streams import counters, headers
+from penstock.streams.check_table import CheckTable
 from penstock.streams.counters import INCREMENT
 from penstock.streams.dedup import DedupWindow
 from penstock.streams.message_ttl import TTL, is_storable, parse_ttl
@@ -33,11 +33,7 @@ BATCH_ID = b"Nats-Batch-Id"
 SCHEDULE = b"Nats-Schedule"
 SCHEDULERS = (b"Nats-Scheduler", b"Nats-Schedule-Next")  # set by the server that has schedules
 
-ANY_HEADER = b""  # no header has this name
-
-_CONTROL_PREFIX = b"Nats-"  # without it, no header is a control header
 HEADERS_BYTES_MAX = 65_535  # the reference's bound on the headers of one stored message
-_CONTROL_NAME = re.compile(rb"\r\n(Nats-[^:]*):")
 _UINT64_MAX = 2**64 - 1
 _NUMBER = re.compile(rb"[+-]?[0-9]+")
 
@@ -74,24 +70,11 @@ Check = Callable[[Stored, Message], Refusal]
 
 def admit(stored: Stored, message: Message) -> Refusal:
     """None if the message may be stored."""
-    given: frozenset[bytes] = _NONE
-    if message.headers:
-        given = _NO_CONTROL
-        if _CONTROL_PREFIX in message.headers:
-            given = _NO_CONTROL.union(_CONTROL_NAME.findall(message.headers))
-            if not _KNOWN.issuperset(given):  # also where a line without a colon hides another
-                given = _KNOWN
-    for check in _checks(given, stored.keeps):
+    table = _OF_KEPT if stored.keeps else _OF_OTHERS
+    for check in table.asked(message.headers):
         if (refusal := check(stored, message)) is not None:
             return refusal
     return None
-
-
-@functools.lru_cache(1024)  # mostly messages have the same few of the known headers as others
-def _checks(given: frozenset[bytes], keeps: bool) -> tuple[Check, ...]:
-    """Those that may have something to say about a message with these headers, in their order."""
-    asked = (*_ALWAYS, *(_KEPT if keeps else ()))
-    return tuple(check for names, check in asked if not names or not given.isdisjoint(names))
 
 
 def admit_copied(stored: Stored, message: Message, *, has_window: bool) -> Refusal:
@@ -294,7 +277,7 @@ _ALWAYS: tuple[Asked, ...] = (
     ((), _message_size),
     ((), _subject_size),
     ((BATCH_ID,), _batch),
-    ((ANY_HEADER,), _headers_size),
+    ((), _headers_size),
     ((INCREMENT,), _increment),
     ((EXPECTED_STREAM,), _expected_stream),
     ((TTL,), _ttl),
@@ -310,9 +293,7 @@ _ALWAYS: tuple[Asked, ...] = (
     ((ROLLUP,), _rollup),
 )
 _KEPT: tuple[Asked, ...] = (((), _increment_missing), ((TTL,), _ttl_value), ((), _room))
-_NONE: frozenset[bytes] = frozenset()
-_NO_CONTROL = frozenset((ANY_HEADER,))
-_KNOWN = _NO_CONTROL.union(*(names for names, _ in (*_ALWAYS, *_KEPT)))
+_OF_KEPT, _OF_OTHERS = CheckTable((*_ALWAYS, *_KEPT)), CheckTable(_ALWAYS)
 _COPIED: tuple[Check, ...] = (_sealed, _copy_size, _subject_size, _headers_size)
 _COPIED_KEPT: tuple[Check, ...] = (_increment_missing, _room)
 

@@ -6,8 +6,6 @@ nothing can be expected of subjects that the batch itself has written. Nothing i
 """
 
 import bisect
-import functools
-import re
 from collections.abc import Callable, Iterable
 from typing import cast
 
@@ -32,6 +30,7 @@ from penstock.streams.admission import (
     parse_sequence,
     stored_bytes,
 )
+from penstock.streams.check_table import CheckTable
 from penstock.streams.message_ttl import TTL
 from penstock.streams.purging import ROLLUP_ALL, ROLLUP_SUBJECT
 from penstock.streams.subjects import is_subset
@@ -118,7 +117,7 @@ def check_batch(
     """The messages as they will be stored, if all of them may be."""
     overlay = Overlay(before)
     for message in messages:
-        for check in _checks_of(message.headers):
+        for check in _TABLE.asked(message.headers):
             if (error := check(overlay, message)) is not None:
                 return error
         prepared = prepare(message, overlay)
@@ -227,15 +226,4 @@ CHECKS: tuple[AskedOfBatch, ...] = (
     ((ROLLUP,), _rollup_place),
     ((), _room),
 )
-_NAMES = frozenset(name for names, _ in CHECKS for name in names)
-_CONTROL_NAME = re.compile(rb"\r\n(Nats-[^:\r]*):")
-
-
-def _checks_of(message_headers: bytes) -> tuple[BatchCheck, ...]:
-    """Those that can have something to say about a message with such headers."""
-    return _checks_about(_NAMES.intersection(_CONTROL_NAME.findall(message_headers)))
-
-
-@functools.lru_cache(maxsize=256)
-def _checks_about(given: frozenset[bytes]) -> tuple[BatchCheck, ...]:
-    return tuple(check for names, check in CHECKS if not names or not given.isdisjoint(names))
+_TABLE = CheckTable(CHECKS)

@@ -6,6 +6,7 @@ block may end in the middle of a line: what is added to it begins a line of its 
 """
 
 STATUS_LINE = b"NATS/1.0\r\n"
+CONTROL_PREFIX = b"Nats-"  # without it, no header is a control header
 _VERSION = b"NATS/1.0"
 _CRLF = b"\r\n"
 

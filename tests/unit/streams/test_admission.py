@@ -8,7 +8,7 @@ from penstock.kernel.storage import Blocks
 from penstock.model.api_errors import ApiError
 from penstock.storage.block_store import BlockStore
 from penstock.streams import admission
-from penstock.streams.admission import ANY_HEADER, Check, Duplicate, Message, Stored, admit
+from penstock.streams.admission import Check, Duplicate, Message, Stored, admit
 from penstock.streams.stream import Stream
 from tests.unit.streams.configs import create
 
@@ -67,7 +67,7 @@ def test_checks_that_are_left_out_have_nothing_to_say(stored: Stored) -> None:
 
 def test_every_check_that_reads_headers_is_asked_for_by_them() -> None:
     named = {name for names, _ in (*admission._ALWAYS, *admission._KEPT) for name in names}
-    assert named - {ANY_HEADER, b"Nats-Schedule-Next"} == LINES.keys() - {b"Nats-Unknown", b"Other"}
+    assert named - {b"Nats-Schedule-Next"} == LINES.keys() - {b"Nats-Unknown", b"Other"}
 
 
 @pytest.mark.parametrize("hidden", [b"Nats-Foo\r\nNats-Msg-Id: known", b"Nats-Msg-Id:known"])

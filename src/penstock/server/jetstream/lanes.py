@@ -23,10 +23,10 @@ from penstock.streams.admission import (
     MESSAGE_ID,
 )
 from penstock.streams.counters import INCREMENT
+from penstock.streams.headers import CONTROL_PREFIX
 from penstock.streams.increments import count_run
 from penstock.streams.stream import Outcome, Stream
 
-_CONTROL_PREFIX = b"Nats-"
 # Headers that a server puts on what it sends; in a copy that comes back they mean nothing.
 _TOLD = b"Nats-Stream:Nats-Subject:Nats-Sequence:Nats-Time-Stamp:Nats-Last-Sequence:Nats-Msg-Size:"
 # The kernel's lanes (penstock-turn, columns.rs).
@@ -101,7 +101,7 @@ class Lanes:
         size_max = config.max_msg_size
         bounds = (HEADERS_BYTES_MAX, size_max if size_max >= 0 else _ANY_SIZE)
         lifetimes = self._stream.ttl_seconds_unseen
-        return self._hub.lanes(start, end, _CONTROL_PREFIX, _TOLD, *names, *bounds, lifetimes)
+        return self._hub.lanes(start, end, CONTROL_PREFIX, _TOLD, *names, *bounds, lifetimes)
 
     def _with_ids(self, start: int, end: int, now_ns: int) -> None:
         ids = tuple(self._hub.header_column(start, end, MESSAGE_ID))
